@@ -1,0 +1,3 @@
+module github.com/kopiur/kopiur/apis
+
+go 1.26.0
