@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Generates everything that is derived from Go code: deepcopy methods, CRDs, the controller's permissions.
+#
+#     hack/generate.sh           into the tree
+#     hack/generate.sh --check   into a temporary folder, and fails with the difference if the tree is stale
+#
+# A part whose package has not been written yet is skipped.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+root=$PWD dest=$PWD check=
+if [[ ${1:-} == --check ]]; then
+	check=1
+	dest=$(mktemp -d)
+	trap 'rm -rf "$dest"' EXIT
+fi
+
+controller_gen=$(hack/tool controller-gen)
+chartgen=$(hack/tool controller-gen chartgen)
+
+# What is generated, for the comparison below: no more and no less.
+outputs=()
+
+if compgen -G 'apis/v1alpha1/*_types.go' >/dev/null; then
+	deepcopy=apis/v1alpha1/zz_generated.deepcopy.go
+	mkdir -p "$dest/apis/v1alpha1"
+	(cd apis && "$controller_gen" object:headerFile="$root/hack/boilerplate.go.txt" paths=./v1alpha1 \
+		output:object:dir="$dest/apis/v1alpha1")
+
+	crds=charts/kopiur/crds
+	fresh=$(mktemp -d)
+	(cd apis && "$chartgen" crds -out "$fresh" ./v1alpha1)
+	# Replaced as a whole, so that the CRD of a kind that went away goes too.
+	rm -rf "${dest:?}/$crds" && mkdir -p "$dest/charts/kopiur"
+	mv "$fresh" "$dest/$crds" && chmod 0755 "$dest/$crds"
+	outputs+=("$deepcopy" "$crds")
+fi
+
+if grep -rqs '+kubebuilder:rbac' controller --include='*.go'; then
+	rbac=charts/kopiur/files/rbac.yaml
+	(cd controller && "$chartgen" rbac -out "$dest/$rbac" ./...)
+	outputs+=("$rbac")
+fi
+
+if [[ -n $check ]]; then
+	stale=0
+	for path in "${outputs[@]}"; do
+		diff -ruN "$path" "$dest/$path" || stale=1
+	done
+	if ((stale)); then
+		echo "generated files are stale: run make generate and commit the result" >&2
+		exit 1
+	fi
+fi

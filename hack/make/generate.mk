@@ -1,0 +1,4 @@
+.PHONY: generate
+
+generate: ## Generate deepcopy methods, CRDs and RBAC rules from Go code.
+	@hack/generate.sh

@@ -1,0 +1,17 @@
+.PHONY: test t soak bench
+
+test: ## Run all tests with all their set-up; ends with the counts. M=<module> runs only its own.
+	@hack/test.sh $(if $(filter command line environment,$(origin M)),,--cluster) $(M)
+
+test-%: ## Run the tests of one module, with the control plane they need.
+	@hack/test.sh $*
+
+t: ## Run what needs no set-up (-short): the inner loop.
+	@hack/test.sh --short $(M)
+
+soak: ## Run the long forms: every kill point, every fault, full sizes. Takes hours.
+	@hack/test.sh --soak --cluster $(M)
+
+bench: ## Run the benchmarks and size checks of docs/performance.md.
+	@for m in $(M); do (cd $$m && $(if $(filter hack/%,$(M)),[[ $$m != hack/* ]] || export GOWORK=off;) \
+		go test -run '^$$' -bench . -benchmem ./...) | grep -v 'no test files' || exit 1; done

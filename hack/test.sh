@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Runs tests with everything they need, takes it all down again, and ends with one line of counts.
+#
+#     hack/test.sh [--short] [--soak] [--cluster] <module>…
+#
+#   --short    no set-up: pure and step tests only, without the race detector
+#   --soak     with the long forms (-tags soak)
+#   --cluster  after the modules, the cluster tests: on $KUBECONFIG, or as root on a cluster of our own
+#
+# Layers are explained in docs/testing/layers.md.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+short='' cluster='' tags='' timeout=30m
+while [[ ${1:-} == --* ]]; do
+	case $1 in
+	--short) short=1 ;;
+	--soak) tags=soak timeout=8h ;;
+	--cluster) cluster=1 ;;
+	*) echo "hack/test.sh: unknown option $1" >&2; exit 2 ;;
+	esac
+	shift
+done
+modules=("$@")
+
+root=$PWD out=$PWD/out/test status=0
+# Counts of an earlier run must not add to this one's.
+rm -rf "$out"
+mkdir -p "$out" out/bin
+(cd hack/testsum && GOWORK=off go build -o "$root/out/bin/testsum" .)
+
+left_out=()
+control_plane='' box=''
+take_down() {
+	trap - EXIT INT TERM
+	if [[ -n $box && -z ${KEEP:-} ]]; then out/bin/cluster down || true; fi
+	if [[ -n $control_plane ]]; then out/bin/cluster down --control-plane-only || true; fi
+}
+trap take_down EXIT
+trap 'exit 130' INT TERM
+
+# run_go <label> <directory> <go test arguments…>: one `go test` whose failure does not stop the rest.
+run_go() {
+	local label=$1 dir=$2
+	shift 2
+	(
+		cd "$dir"
+		if [[ $dir == hack/* ]]; then export GOWORK=off; fi
+		go test -json -timeout "$timeout" "$@" 2>&1
+	) | tee "$out/${label//\//-}.json" | out/bin/testsum ${VERBOSE:+-v} -out "$out/${label//\//-}.count" || status=1
+}
+
+has_harness() { [[ -d e2e/cmd/cluster ]]; }
+needs_api_server() { [[ -z $short && -z ${KOPIUR_TEST_KUBECONFIG:-} ]] && grep -rqs KOPIUR_TEST_KUBECONFIG --include='*_test.go' "${modules[@]}"; }
+
+if [[ -z $short ]] && has_harness; then
+	(cd e2e && go build -o "$root/out/bin/cluster" ./cmd/cluster)
+fi
+if has_harness && needs_api_server; then
+	echo "test  starting etcd and kube-apiserver for the API tests"
+	control_plane=1
+	env=$(out/bin/cluster up --control-plane-only --print-env)
+	# Only plain assignments of ours are taken over, whatever else is printed.
+	while IFS='=' read -r name value; do
+		if [[ $name =~ ^(export )?(KOPIUR_[A-Z_]+|KUBEBUILDER_ASSETS)$ ]]; then export "${name#export }=$value"; fi
+	done <<<"$env"
+fi
+
+for module in "${modules[@]}"; do
+	if [[ -n $short ]]; then
+		run_go "$module" "$module" -short ./...
+	else
+		CGO_ENABLED=1 run_go "$module" "$module" -race ${tags:+-tags "$tags"} ./...
+	fi
+done
+
+if [[ -n $cluster ]]; then
+	if [[ ! -d e2e/specs ]]; then
+		left_out+=("cluster tests: none in the tree yet")
+	elif [[ -z ${KUBECONFIG:-} && $EUID != 0 ]]; then
+		left_out+=("cluster tests: they need root for a cluster of our own, or KUBECONFIG for one of yours")
+	else
+		if [[ -z ${KUBECONFIG:-} ]]; then
+			echo "test  starting a cluster"
+			box=1
+			make --no-print-directory cluster-up
+		fi
+		make --no-print-directory images deploy
+		VERBOSE=1 run_go cluster e2e -count=1 -tags "e2e${tags:+,$tags}" -p 1 ./specs/...
+	fi
+fi
+
+echo
+for line in "${left_out[@]}"; do echo "left out  $line"; done
+out/bin/testsum -total "$out"/*.count || status=1
+exit $status

@@ -1,0 +1,46 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// chartgen derives from Go code what the chart must not state by hand: the CRDs and the controller's permissions.
+// It drives controller-gen's own packages instead of post-processing its files, because only they still know which
+// type a piece of schema came from.
+//
+//	chartgen crds  -out charts/kopiur/crds ./v1alpha1
+//	chartgen rbac  -out charts/kopiur/files/rbac.yaml ./...
+//	chartgen sizes charts/kopiur/crds
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "chartgen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("usage: chartgen crds|rbac|sizes …")
+	}
+	flags := flag.NewFlagSet("chartgen "+args[0], flag.ContinueOnError)
+	out := flags.String("out", "", "where to write")
+	own := flags.String("own", "github.com/kopiur/kopiur/", "import path prefix of the types whose descriptions stay")
+	if err := flags.Parse(args[1:]); err != nil {
+		return err
+	}
+	switch args[0] {
+	case "crds":
+		return writeCRDs(*out, *own, flags.Args())
+	case "rbac":
+		return writeRBAC(*out, flags.Args())
+	case "sizes":
+		return checkSizes(os.Stdout, flags.Arg(0))
+	}
+	return fmt.Errorf("unknown command %q", args[0])
+}

@@ -1,0 +1,32 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sample is what chartgen's tests generate from.
+// +groupName=sample.example.com
+// +versionName=v1
+package sample
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=kopiur-system,resources=leases,verbs=create
+
+// Box is a kind.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+type Box struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is described by us.
+	Spec BoxSpec `json:"spec,omitempty"`
+}
+
+// BoxSpec is ours.
+type BoxSpec struct {
+	// toleration is ours, what is in it is not.
+	Toleration corev1.Toleration `json:"toleration,omitempty"`
+}
