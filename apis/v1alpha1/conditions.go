@@ -1,0 +1,56 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Conditions that every kind has, as kstatus reads them.
+const (
+	// ConditionReady: the latest generation is in effect. It sums up the others.
+	ConditionReady = "Ready"
+	// ConditionReconciling: work is under way or will be retried by itself.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled: nothing changes until you act; the message says what.
+	ConditionStalled = "Stalled"
+	// ConditionSuspended: spec.suspend is set.
+	ConditionSuspended = "Suspended"
+)
+
+// Conditions of repositories.
+const (
+	// ConditionBootstrapped: the repository was connected to once and its unique id is pinned.
+	ConditionBootstrapped = "Bootstrapped"
+	// ConditionBackendReachable: the last connect reached the store.
+	ConditionBackendReachable = "BackendReachable"
+)
+
+// Conditions of Snapshots and Restores: the gates before a mover starts, in their order.
+const (
+	// ConditionRepositoryReady: the repository may be used.
+	ConditionRepositoryReady = "RepositoryReady"
+	// ConditionCredentialsAvailable: the Secrets exist where the mover runs.
+	ConditionCredentialsAvailable = "CredentialsAvailable"
+	// ConditionMoverPermitted: the Namespace allows the mover's privileges.
+	ConditionMoverPermitted = "MoverPermitted"
+	// ConditionSourcePVCAvailable: the claim to back up exists.
+	ConditionSourcePVCAvailable = "SourcePvcAvailable"
+	// ConditionSourceStaged: the staged copy may be read.
+	ConditionSourceStaged = "SourceStaged"
+	// ConditionTargetAvailable: the claim to restore into may be written.
+	ConditionTargetAvailable = "TargetAvailable"
+	// ConditionReferentAvailable: what the Restore's source names exists.
+	ConditionReferentAvailable = "ReferentAvailable"
+)
+
+// Conditions about the outcome.
+const (
+	// ConditionSnapshotCreated: the snapshot is in the repository.
+	ConditionSnapshotCreated = "SnapshotCreated"
+	// ConditionSecurityContextCompatible is False where entries were left out because the mover could not read them.
+	ConditionSecurityContextCompatible = "SecurityContextCompatible"
+	// ConditionMetadataAltered: a writable source let the kubelet change groups and modes of the copy that was stored.
+	ConditionMetadataAltered = "MetadataAltered"
+	// ConditionResolved: the Restore knows which snapshot it means, or that there is none.
+	ConditionResolved = "Resolved"
+	// ConditionOwnershipApplied: owners, modes and times of all restored entries were set.
+	ConditionOwnershipApplied = "OwnershipApplied"
+)

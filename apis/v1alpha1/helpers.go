@@ -1,0 +1,161 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Parse reads a Duration: Go's h, m, s and ms, or bare seconds. Days are not a unit, because their length depends on
+// who asks. An empty value is def.
+func (d Duration) Parse(def time.Duration) (time.Duration, error) {
+	s := strings.TrimSpace(string(d))
+	if s == "" {
+		return def, nil
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		if n < 0 || n > int64(100*365*24*time.Hour/time.Second) {
+			return 0, fmt.Errorf("duration %q is out of range", s)
+		}
+		return time.Duration(n) * time.Second, nil
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil || v < 0 {
+		return 0, fmt.Errorf("duration %q is not understood: write it like 90s, 10m or 1h30m", s)
+	}
+	return v, nil
+}
+
+// KindOrDefault is the reference's kind, Repository where it is left out.
+func (r RepositoryRef) KindOrDefault() RepositoryKind {
+	if r.Kind == "" {
+		return KindRepository
+	}
+	return r.Kind
+}
+
+// In fills in kind and namespace as seen from an object in namespace ns. Watches and reconcilers both use it, so that
+// they cannot disagree about what a reference means.
+func (r RepositoryRef) In(ns string) RepositoryRef {
+	r.Kind = r.KindOrDefault()
+	switch {
+	case r.Kind == KindClusterRepository:
+		r.Namespace = ""
+	case r.Namespace == "":
+		r.Namespace = ns
+	}
+	return r
+}
+
+// String names the repository for people: "Repository apps/nas", "ClusterRepository offsite".
+func (r RepositoryRef) String() string {
+	if r.Namespace == "" {
+		return string(r.KindOrDefault()) + " " + r.Name
+	}
+	return string(r.KindOrDefault()) + " " + r.Namespace + "/" + r.Name
+}
+
+// In fills in the namespace as seen from an object in namespace ns.
+func (r ObjectRef) In(ns string) ObjectRef {
+	if r.Namespace == "" {
+		r.Namespace = ns
+	}
+	return r
+}
+
+// KeyOrDefault is the key, or def where it is left out.
+func (r SecretKeyRef) KeyOrDefault(def string) string {
+	if r.Key == "" {
+		return def
+	}
+	return r.Key
+}
+
+// Name is the union's discriminant as status.backend shows it.
+func (b Backend) Name() string {
+	switch {
+	case b.Filesystem != nil:
+		return "filesystem"
+	case b.S3 != nil:
+		return "s3"
+	default:
+		return ""
+	}
+}
+
+// SecretName is the backend's credential Secret, "" where it has none.
+func (b Backend) SecretName() string {
+	if b.S3 != nil && b.S3.Auth != nil && b.S3.Auth.SecretRef != nil {
+		return b.S3.Auth.SecretRef.Name
+	}
+	return ""
+}
+
+// CAConfigMap is the backend's CA bundle, nil where it has none.
+func (b Backend) CAConfigMap() *CABundleRef {
+	if b.S3 != nil && b.S3.TLS != nil {
+		return b.S3.TLS.CABundleRef
+	}
+	return nil
+}
+
+// ServiceAccount is the workload identity's account, "" where there is none.
+func (b Backend) ServiceAccount() string {
+	if b.S3 != nil && b.S3.Auth != nil && b.S3.Auth.WorkloadIdentity != nil {
+		return b.S3.Auth.WorkloadIdentity.ServiceAccountName
+	}
+	return ""
+}
+
+// CreateEnabled reports whether a missing repository may be created: by default yes.
+func (s RepositorySpec) CreateEnabled() bool {
+	return s.Create == nil || s.Create.Enabled == nil || *s.Create.Enabled
+}
+
+// HomeNamespace is where a repository's Secrets lie and its own Jobs run (product decision "home namespace"): the
+// Repository's namespace, or for a ClusterRepository (objectNamespace "") that of its password Secret, else the
+// operator's.
+func (s RepositorySpec) HomeNamespace(objectNamespace, operatorNamespace string) string {
+	switch {
+	case objectNamespace != "":
+		return objectNamespace
+	case s.Encryption.PasswordSecretRef.Namespace != "":
+		return s.Encryption.PasswordSecretRef.Namespace
+	default:
+		return operatorNamespace
+	}
+}
+
+// ReadOnlyOrDefault reports whether a source is mounted read-only: by default yes.
+func (s Source) ReadOnlyOrDefault() bool { return s.ReadOnly == nil || *s.ReadOnly }
+
+// Path is the path a claim's snapshots are filed under.
+func (s Source) Path(namespace string) string {
+	switch {
+	case s.SourcePathOverride != "":
+		return s.SourcePathOverride
+	case s.PVC == nil:
+		return ""
+	case s.SourcePathStrategy == SourcePathPVCNamespacedName:
+		return "/pvc/" + namespace + "/" + s.PVC.Name
+	default:
+		return "/pvc/" + s.PVC.Name
+	}
+}
+
+// Terminal reports whether the mover of a Snapshot has given its final result, so that no other run will follow.
+func (p SnapshotPhase) Terminal() bool {
+	switch p {
+	case SnapshotSucceeded, SnapshotFailed, SnapshotUnchanged, SnapshotDiscovered:
+		return true
+	default:
+		return false
+	}
+}
+
+// Terminal reports whether a Restore is over.
+func (p RestorePhase) Terminal() bool { return p == RestoreCompleted || p == RestoreFailed }

@@ -1,0 +1,169 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Reasons of conditions and events. Each says when it is set and what to do.
+const (
+	// ReasonReconciling is set while work is under way. Nothing to do.
+	ReasonReconciling = "Reconciling"
+	// ReasonSucceeded is set when the object reached what it asked for. Nothing to do.
+	ReasonSucceeded = "Succeeded"
+	// ReasonSuspended is set while spec.suspend is true. Set it to false to go on.
+	ReasonSuspended = "Suspended"
+	// ReasonInvalidSpec is set where the spec cannot be carried out. The message names the field and the fix.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonMissingDependency is set while an object that the spec names does not exist. It goes on by itself when the
+	// object appears; the message has its name.
+	ReasonMissingDependency = "MissingDependency"
+	// ReasonKubeAPIError is set when a request to the API server failed. It is retried.
+	ReasonKubeAPIError = "KubeApiError"
+	// ReasonNotYetSupported is set on kinds and variants this version does not carry out. Upgrade, or use another.
+	ReasonNotYetSupported = "NotYetSupported"
+)
+
+// Reasons of repositories.
+const (
+	// ReasonReachable is set when the last connect succeeded. Nothing to do.
+	ReasonReachable = "Reachable"
+	// ReasonConnecting is set while the connect Job runs. Nothing to do.
+	ReasonConnecting = "Connecting"
+	// ReasonBackendUnreachable is set when the store did not answer or answered with a fault of its own. It is retried
+	// after 2, 4, 8, 16, then every 30 minutes; check endpoint, DNS and network policies.
+	ReasonBackendUnreachable = "BackendUnreachable"
+	// ReasonRepositoryNotInitialized is set when the store holds no repository and spec.create.enabled is false.
+	// Correct bucket, prefix or path, or let Kopiur create it.
+	ReasonRepositoryNotInitialized = "RepositoryNotInitialized"
+	// ReasonRepositoryVanished is set when a repository that was known is gone or replaced. Nothing is created in its
+	// place: restore the store, or, where the loss is final, delete and re-create the Repository object.
+	ReasonRepositoryVanished = "RepositoryVanished"
+	// ReasonLocationOccupied is set when the location holds something that is not a kopia repository. Nothing was
+	// written: choose an empty folder or prefix.
+	ReasonLocationOccupied = "LocationOccupied"
+	// ReasonBootstrapDeadlineExceeded is set when the connect Job did not end in time. It is retried with twice the time,
+	// up to 30 minutes; raise spec.bootstrap.failurePolicy.activeDeadlineSeconds where the store is slow.
+	ReasonBootstrapDeadlineExceeded = "BootstrapDeadlineExceeded"
+	// ReasonBootstrapJobFailed is set when the connect Job failed without a result. The message has the end of its log.
+	ReasonBootstrapJobFailed = "BootstrapJobFailed"
+	// ReasonRepositoryVolumeNotReachable is set when the claim of a filesystem repository does not exist in the namespace
+	// where the mover runs. Create a claim of that name there.
+	ReasonRepositoryVolumeNotReachable = "RepositoryVolumeNotReachable"
+)
+
+// Reasons of Snapshots and Restores before their mover runs.
+const (
+	// ReasonRepositoryNotReady is set while the repository is not Ready. The run starts by itself; if it lasts, look at
+	// the repository's own conditions.
+	ReasonRepositoryNotReady = "RepositoryNotReady"
+	// ReasonRepositoryReadOnly is set on a Snapshot whose repository has mode ReadOnly. Use another repository.
+	ReasonRepositoryReadOnly = "RepositoryReadOnly"
+	// ReasonNamespaceNotAllowed is set when a ClusterRepository does not allow the namespace. Its owner adds the namespace
+	// to spec.allowedNamespaces.
+	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
+	// ReasonMissingCredentialsSecret is set while a Secret or CA ConfigMap does not exist where the mover runs, or lacks a
+	// key. The message has its name; it goes on by itself when the Secret changes.
+	ReasonMissingCredentialsSecret = "MissingCredentialsSecret"
+	// ReasonCredentialsFound is set when all Secrets exist. Nothing to do.
+	ReasonCredentialsFound = "CredentialsFound"
+	// ReasonMissingServiceAccount is set while the workload identity's ServiceAccount does not exist. Create it.
+	ReasonMissingServiceAccount = "MissingServiceAccount"
+	// ReasonPrivilegedMoverNotPermitted is set when the mover would run with privileges that the Namespace does not allow.
+	// Annotate the Namespace with kopiur.home-operations.com/privileged-movers=true, or drop the privilege.
+	ReasonPrivilegedMoverNotPermitted = "PrivilegedMoverNotPermitted"
+	// ReasonPermitted is set when the mover's privileges are allowed. Nothing to do.
+	ReasonPermitted = "Permitted"
+	// ReasonSourcePVCMissing is set while the claim to back up does not exist. After 30 minutes the Snapshot fails.
+	ReasonSourcePVCMissing = "SourcePvcMissing"
+	// ReasonSourcePVCFound is set when the claim exists. Nothing to do.
+	ReasonSourcePVCFound = "SourcePvcFound"
+	// ReasonTargetPVCMissing is set while the claim of target.pvcRef does not exist. Create it, or use target.pvc.
+	ReasonTargetPVCMissing = "TargetPvcMissing"
+	// ReasonTargetPVCExists is set when the claim of target.pvc exists and this Restore did not make it. It is not
+	// touched: name another claim, or use target.pvcRef to restore into it.
+	ReasonTargetPVCExists = "TargetPvcExists"
+	// ReasonTargetFound is set when the target claim exists. Nothing to do.
+	ReasonTargetFound = "TargetFound"
+	// ReasonPVCInUse is set when a ReadWriteOncePod claim is in use by a running pod. Use copyMethod Snapshot or Clone.
+	ReasonPVCInUse = "PvcInUse"
+)
+
+// Reasons of staging.
+const (
+	// ReasonSourceStaged is set when the mover may read the staged copy. Nothing to do.
+	ReasonSourceStaged = "SourceStaged"
+	// ReasonWaitingForVolumeSnapshot is set until the VolumeSnapshot is ready to use. The message has the driver's error.
+	ReasonWaitingForVolumeSnapshot = "WaitingForVolumeSnapshot"
+	// ReasonWaitingForStagedPVCBind is set until the staged claim is bound. The message has the provisioner's last event.
+	ReasonWaitingForStagedPVCBind = "WaitingForStagedPvcBind"
+	// ReasonSnapshotStackMissing is set where the cluster has no VolumeSnapshot API. Install the CSI snapshot CRDs and
+	// controller, or set copyMethod: Direct.
+	ReasonSnapshotStackMissing = "SnapshotStackMissing"
+	// ReasonNoVolumeSnapshotClass is set where no VolumeSnapshotClass fits the volume's driver, or several do and none is
+	// the default. Name one, or set copyMethod: Direct.
+	ReasonNoVolumeSnapshotClass = "NoVolumeSnapshotClass"
+	// ReasonVolumeSnapshotFailed is set where the driver reports an error that is not going to pass.
+	ReasonVolumeSnapshotFailed = "VolumeSnapshotFailed"
+	// ReasonStagingTimedOut is set where the VolumeSnapshot was not ready in spec.staging.timeout.
+	ReasonStagingTimedOut = "StagingTimedOut"
+	// ReasonStagedPVCBindTimeout is set where the staged claim was not bound in spec.staging.timeout.
+	ReasonStagedPVCBindTimeout = "StagedPvcBindTimeout"
+	// ReasonStagedPVCLost is set where the staged claim disappeared before the mover had ended.
+	ReasonStagedPVCLost = "StagedPvcLost"
+	// ReasonSourceNotCSIProvisioned is set where the volume has no CSI driver. Set copyMethod: Direct.
+	ReasonSourceNotCSIProvisioned = "SourceNotCSIProvisioned"
+	// ReasonStagedClassNotFound is set where spec.staging.storageClassName does not exist.
+	ReasonStagedClassNotFound = "StagedClassNotFound"
+	// ReasonStagedClassMismatch is set where spec.staging.storageClassName belongs to another driver.
+	ReasonStagedClassMismatch = "StagedClassMismatch"
+)
+
+// Reasons of a mover's run and outcome.
+const (
+	// ReasonMoverRunning is set while the mover works. status.progress says how far it is.
+	ReasonMoverRunning = "MoverRunning"
+	// ReasonMoverPodWedged is set where the mover's pod did not start in failurePolicy.podStartupDeadlineSeconds. The
+	// message has the pod's own reason.
+	ReasonMoverPodWedged = "MoverPodWedged"
+	// ReasonDeadlineKilled is set where the Job's last deadline ended the mover before it could report.
+	ReasonDeadlineKilled = "DeadlineKilled"
+	// ReasonNodeLost is set where the mover's node has not answered for 10 minutes. The run goes on when the node is back
+	// or its pod is deleted; two movers never run at once.
+	ReasonNodeLost = "NodeLost"
+	// ReasonJobNameTaken is set where a Job of the derived name belongs to somebody else. Delete or rename it.
+	ReasonJobNameTaken = "JobNameTaken"
+	// ReasonSnapshotSucceeded is set when the snapshot is stored completely. Nothing to do.
+	ReasonSnapshotSucceeded = "SnapshotSucceeded"
+	// ReasonSnapshotUnchanged is set when the source equals the previous snapshot and nothing was stored, as asked.
+	ReasonSnapshotUnchanged = "Unchanged"
+	// ReasonSnapshotFailed is set when the mover's final result is a failure. status.failure says what to do.
+	ReasonSnapshotFailed = "SnapshotFailed"
+	// ReasonSnapshotIncompleteUnreadableEntries is set when entries could not be read. The snapshot is stored and can be
+	// restored by its id; run the mover with the uid that owns the files, or tolerate it with errorHandling.
+	ReasonSnapshotIncompleteUnreadableEntries = "SnapshotIncompleteUnreadableEntries"
+	// ReasonRestoreSucceeded is set when everything was restored. Nothing to do.
+	ReasonRestoreSucceeded = "RestoreSucceeded"
+	// ReasonRestoreFailed is set when the mover's final result is a failure. status.failure says what to do.
+	ReasonRestoreFailed = "RestoreFailed"
+	// ReasonResolving is set while the repository is asked which snapshot is meant.
+	ReasonResolving = "Resolving"
+	// ReasonResolved is set when the snapshot is known. Nothing to do.
+	ReasonResolved = "Resolved"
+	// ReasonResolutionUnknown is set when the repository could not be asked. It is asked again; nothing is written to the
+	// target before it has answered.
+	ReasonResolutionUnknown = "ResolutionUnknown"
+	// ReasonWaitingForSnapshot is set while policy.waitTimeout runs and no snapshot has appeared.
+	ReasonWaitingForSnapshot = "WaitingForSnapshot"
+	// ReasonNoSnapshotContinue is set when the repository proves that there is no snapshot and the target stays as it is.
+	ReasonNoSnapshotContinue = "NoSnapshotContinue"
+	// ReasonRestoreReferentMissing is set while the Snapshot or SnapshotPolicy that the source names does not exist.
+	ReasonRestoreReferentMissing = "RestoreReferentMissing"
+	// ReasonSourcePathAmbiguous is set when the policy has several sources and source.fromPolicy.sourcePath picks none.
+	ReasonSourcePathAmbiguous = "SourcePathAmbiguous"
+	// ReasonOwnershipApplied is set when owners, modes and times of all entries were set. Nothing to do.
+	ReasonOwnershipApplied = "OwnershipApplied"
+	// ReasonOwnershipIncomplete is set when some could not be set. Run the mover with privilegedMode, or with the uid that
+	// owns the files.
+	ReasonOwnershipIncomplete = "OwnershipIncomplete"
+	// ReasonFSGroupApplied is set on MetadataAltered: source.readOnly was false and the kubelet applied the pod's fsGroup.
+	ReasonFSGroupApplied = "FsGroupApplied"
+)

@@ -1,0 +1,44 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Labels, annotations and names on the wire.
+const (
+	// LabelManagedBy with ManagedByValue is on every object Kopiur creates.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	ManagedByValue = "kopiur"
+	// LabelComponent says which part of Kopiur an object belongs to.
+	LabelComponent = "app.kubernetes.io/component"
+	ComponentMover = "mover"
+
+	prefix = GroupName + "/"
+
+	// LabelOrigin tells where a Snapshot comes from.
+	LabelOrigin = prefix + "origin"
+	// LabelSnapshotID holds the kopia manifest id of a Snapshot.
+	LabelSnapshotID = prefix + "snapshot-id"
+	// LabelRepositoryUID holds the UID of the repository object a Snapshot lies in.
+	LabelRepositoryUID = prefix + "repository-uid"
+	// LabelConfig and LabelPolicy both hold the name of a Snapshot's policy.
+	LabelConfig = prefix + "config"
+	LabelPolicy = prefix + "policy"
+	// LabelOperation names the operation of a mover Job.
+	LabelOperation = prefix + "op"
+	// LabelOwnerUID holds the UID of the object a Job, claim or volume snapshot was made for.
+	LabelOwnerUID = prefix + "owner-uid"
+
+	// AnnotationPrivilegedMovers set to "true" on a Namespace lets movers run as root there.
+	AnnotationPrivilegedMovers = prefix + "privileged-movers"
+	// AnnotationReverifyRequestedAt asks the repository's reconciler to connect again.
+	AnnotationReverifyRequestedAt = prefix + "reverify-requested-at"
+
+	// FinalizerSnapshot keeps a Snapshot until its data was dealt with.
+	FinalizerSnapshot = prefix + "snapshot-cleanup"
+)
+
+// Origins of a Snapshot.
+const (
+	OriginManual    = "manual"
+	OriginScheduled = "scheduled"
+)
