@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,9 +101,7 @@ func generateCRDs(own string, paths []string) ([]apiextensionsv1.CustomResourceD
 		if c.Annotations == nil {
 			c.Annotations = map[string]string{}
 		}
-		for k, v := range keep {
-			c.Annotations[k] = v
-		}
+		maps.Copy(c.Annotations, keep)
 		out = append(out, c)
 	}
 	// Type errors are no errors here: filtered packages are incomplete on purpose, and the deepcopy methods may not
