@@ -11,5 +11,5 @@ mkdir -p out/release
 for module in controller mover; do
 	# A module's program is cmd/<module>; what has none yet is skipped.
 	[[ -d $module/cmd/$module ]] || continue
-	(cd "$module" && go build -ldflags "-s -w -X main.version=${VERSION:-0.1.0-dev}" -o "$root/out/release/$module" "./cmd/$module")
+	(cd "$module" && go build -ldflags "-s -w -X main.version=${VERSION:-dev}" -o "$root/out/release/$module" "./cmd/$module")
 done

@@ -9,6 +9,7 @@
 #
 # Layers are explained in docs/testing/layers.md.
 set -euo pipefail
+unset MAKEFLAGS # of the make that called: its M= is not for the makes below
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 short='' cluster='' tags='' timeout=30m
@@ -30,14 +31,23 @@ mkdir -p "$out" out/bin
 (cd hack/testsum && GOWORK=off go build -o "$root/out/bin/testsum" .)
 
 left_out=()
+# Named after this checkout, so that two checkouts can test at the same time.
+plane=(--control-plane-only --name "test-$(printf %s "$PWD" | cksum | cut -d' ' -f1)")
 control_plane='' box=''
 take_down() {
 	trap - EXIT INT TERM
 	if [[ -n $box && -z ${KEEP:-} ]]; then out/bin/cluster down || true; fi
-	if [[ -n $control_plane ]]; then out/bin/cluster down --control-plane-only || true; fi
+	if [[ -n $control_plane ]]; then out/bin/cluster down "${plane[@]}" || true; fi
 }
 trap take_down EXIT
 trap 'exit 130' INT TERM
+
+# set_up_failed <label> <what>: a test that could not start has not passed.
+set_up_failed() {
+	echo "FAIL  $2"
+	echo "0 passed, 1 failed, 0 skipped" >"$out/$1-setup.count"
+	status=1
+}
 
 # run_go <label> <directory> <go test arguments…>: one `go test` whose failure does not stop the rest.
 run_go() {
@@ -51,6 +61,15 @@ run_go() {
 }
 
 has_harness() { [[ -d e2e/cmd/cluster ]]; }
+
+# environment <file of NAME=VALUE lines>: takes over what is ours, whatever else is printed.
+environment() {
+	local name value
+	while IFS='=' read -r name value; do
+		if [[ $name =~ ^(KOPIUR_[A-Z_]+|KUBEBUILDER_ASSETS|KUBECONFIG)$ ]]; then export "$name=$value"; fi
+	done <"$1"
+}
+
 needs_api_server() { [[ -z $short && -z ${KOPIUR_TEST_KUBECONFIG:-} ]] && grep -rqs KOPIUR_TEST_KUBECONFIG --include='*_test.go' "${modules[@]}"; }
 
 if [[ -z $short ]] && has_harness; then
@@ -59,11 +78,11 @@ fi
 if has_harness && needs_api_server; then
 	echo "test  starting etcd and kube-apiserver for the API tests"
 	control_plane=1
-	env=$(out/bin/cluster up --control-plane-only --print-env)
-	# Only plain assignments of ours are taken over, whatever else is printed.
-	while IFS='=' read -r name value; do
-		if [[ $name =~ ^(export )?(KOPIUR_[A-Z_]+|KUBEBUILDER_ASSETS)$ ]]; then export "${name#export }=$value"; fi
-	done <<<"$env"
+	if out/bin/cluster up "${plane[@]}" --print-env >"$out/plane.env"; then
+		environment "$out/plane.env"
+	else
+		set_up_failed plane "etcd and kube-apiserver did not start"
+	fi
 fi
 
 for module in "${modules[@]}"; do
@@ -80,17 +99,25 @@ if [[ -n $cluster ]]; then
 	elif [[ -z ${KUBECONFIG:-} && $EUID != 0 ]]; then
 		left_out+=("cluster tests: they need root for a cluster of our own, or KUBECONFIG for one of yours")
 	else
+		: >"$out/cluster.env"
 		if [[ -z ${KUBECONFIG:-} ]]; then
 			echo "test  starting a cluster"
-			box=1
-			make --no-print-directory cluster-up
+			# One that ran before stays, whoever started it.
+			out/bin/cluster kubeconfig >/dev/null 2>&1 || box=1
 		fi
-		make --no-print-directory images deploy
-		VERBOSE=1 run_go cluster e2e -count=1 -tags "e2e${tags:+,$tags}" -p 1 ./specs/...
+		if [[ -z ${KUBECONFIG:-} ]] && ! out/bin/cluster up --print-env >"$out/cluster.env"; then
+			set_up_failed cluster "the cluster did not start"
+		elif ! make --no-print-directory images deploy; then
+			set_up_failed cluster "the images or the chart could not be installed"
+		else
+			# Only now: with KUBECONFIG set, deploy would take our cluster for one of yours.
+			environment "$out/cluster.env"
+			VERBOSE=1 run_go cluster e2e -count=1 -tags "e2e${tags:+,$tags}" -p 1 ./specs/...
+		fi
 	fi
 fi
 
 echo
-for line in "${left_out[@]}"; do echo "left out  $line"; done
+for line in ${left_out[@]+"${left_out[@]}"}; do echo "left out  $line"; done
 out/bin/testsum -total "$out"/*.count || status=1
 exit $status

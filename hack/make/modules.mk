@@ -1,7 +1,8 @@
 # One build mode for everyone (docs/adr/0001): the workspace, no VCS stamp, no local paths in binaries.
 export GOFLAGS := -buildvcs=false -trimpath
 
-VERSION ?= 0.1.0-dev
+# The tag of images built from a checkout; a release sets its number.
+VERSION ?= dev
 
 # The workspace. A module joins this list with its first code; until then its targets do not exist.
 MODULES := $(foreach m,apis controller mover webhook kopiurctl e2e,$(if $(wildcard $(m)/go.mod),$(m)))

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Sets up what the demo runs on, then runs it: a cluster of our own as root, or the one of KUBECONFIG.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+if [[ -z ${KUBECONFIG:-} && $EUID != 0 ]]; then
+	echo "demo: a cluster of our own needs root; or set KUBECONFIG to use one of yours" >&2
+	exit 1
+fi
+make --no-print-directory cluster-up images deploy
+if [[ -z ${KUBECONFIG:-} ]]; then
+	KUBECONFIG=$(out/bin/cluster kubeconfig)
+	export KUBECONFIG
+fi
+cd e2e
+exec go run ./cmd/demo "$@"

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Makes one image per program of out/release: from scratch, without root, the same digest from the same source.
+#
+#     VERSION=0.1.0 REGISTRY=registry.example.com/team PUSH=1 hack/images.sh
+#
+# REGISTRY defaults to localhost, which no cluster ever asks over the network. PUSH=1 pushes each image as well, with
+# the credentials of your docker configuration.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+version=${VERSION:-dev} registry=${REGISTRY:-localhost}
+mkdir -p out/bin out/images
+(cd hack/image && GOWORK=off go build -o ../../out/bin/image .)
+
+# What tests run beside Kopiur: an application to back up, servers to back up to. Never part of a release.
+if compgen -G 'e2e/cmd/app/*.go' >/dev/null; then
+	(cd e2e && CGO_ENABLED=0 go build -o ../out/bin/testapp ./cmd/app)
+fi
+
+for binary in out/release/* out/bin/testapp; do
+	[[ -e $binary ]] || continue
+	name=$(basename "$binary")
+	reference=$registry/kopiur/$name:$version
+	archive=out/images/$name.tar
+	digest=$(out/bin/image build --name "$reference" --binary "$binary" --entrypoint "/$name" \
+		--user 65532:65532 --label org.opencontainers.image.version="$version" --out "$archive")
+	echo "$reference  $digest  $archive"
+	if [[ -n ${PUSH:-} ]]; then out/bin/image push --out "$archive" "$reference"; fi
+done
