@@ -70,7 +70,7 @@ environment() {
 	done <"$1"
 }
 
-needs_api_server() { [[ -z $short && -z ${KOPIUR_TEST_KUBECONFIG:-} ]] && grep -rqs KOPIUR_TEST_KUBECONFIG --include='*_test.go' "${modules[@]}"; }
+needs_api_server() { [[ -z $short && -z ${KOPIUR_TEST_KUBECONFIG:-} ]] && grep -rqs KOPIUR_TEST_KUBECONFIG --include='*.go' --exclude-dir=cmd "${modules[@]}"; }
 
 if [[ -z $short ]] && has_harness; then
 	(cd e2e && go build -o "$root/out/bin/cluster" ./cmd/cluster)
