@@ -28,7 +28,8 @@ func at(s string) time.Time {
 	return t
 }
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 func repository() work.Repository {
 	return work.Repository{
@@ -53,29 +54,38 @@ func specs() map[string]work.Spec {
 			RequestID: "u-2", Repository: repository(), Deadline: work.Deadline{SoftSeconds: 3300, HardSeconds: 3600},
 			Operation: work.Operation{Snapshot: &work.Snapshot{
 				Identity: id, Path: "/pvc/data", Description: "before the upgrade", Tags: map[string]string{"kopiur": "web"},
-				Policy: work.SnapshotPolicy{Compression: "zstd-fastest", IgnoreRules: []string{"/lost+found"}, IgnoreCacheDirs: ptr(false)}, FailFast: true,
+				Policy: work.SnapshotPolicy{Compression: "zstd-fastest", IgnoreRules: []string{"/lost+found"}, IgnoreCacheDirs: new(false)}, FailFast: true,
 			}},
 		},
-		"resolve": {RequestID: "u-3", Repository: repository(), Operation: work.Operation{Resolve: &work.Resolve{Identity: id, AsOf: ptr(at("2026-03-05T02:00:00Z")), Offset: 1}}},
+		"resolve": {RequestID: "u-3", Repository: repository(), Operation: work.Operation{Resolve: &work.Resolve{Identity: id, AsOf: new(at("2026-03-05T02:00:00Z")), Offset: 1}}},
 		"restore": {RequestID: "u-4", Repository: repository(), Operation: work.Operation{Restore: &work.Restore{
-			SnapshotID: "aabb", Identity: id, StartTime: ptr(at("2026-03-05T02:00:00Z")), TargetPath: work.TargetDir,
-			Options: work.RestoreOptions{EnableFileDeletion: ptr(true), IgnorePermissionErrors: ptr(false)},
+			SnapshotID: "aabb", Identity: id, StartTime: new(at("2026-03-05T02:00:00Z")), TargetPath: work.TargetDir,
+			Options: work.RestoreOptions{EnableFileDeletion: new(true), IgnorePermissionErrors: new(false)},
 		}}},
 	}
 }
 
 func results() map[string]work.Result {
 	return map[string]work.Result{
-		"bootstrap-ok": {Operation: "bootstrap", Code: work.CodeOK, StartTime: at("2026-03-05T02:00:00Z"), EndTime: at("2026-03-05T02:00:01Z"),
-			Bootstrap: &work.BootstrapResult{UniqueID: "0011aabb", Created: true, ConnectSeconds: 0.25, SnapshotCount: 3, TotalBytes: 99, IndexBlobCount: 2}},
-		"snapshot-ok": {Operation: "snapshot", Code: work.CodeOK, Snapshot: &work.SnapshotResult{SnapshotID: "aabb", RootID: "kff",
-			StartTime: at("2026-03-05T02:00:00Z"), EndTime: at("2026-03-05T02:00:09Z"), SizeBytes: 10, FileCount: 2, DirCount: 1, BytesNew: 10, FilesNew: 2, BytesUploaded: 7}},
+		"bootstrap-ok": {
+			Operation: "bootstrap", Code: work.CodeOK, StartTime: at("2026-03-05T02:00:00Z"), EndTime: at("2026-03-05T02:00:01Z"),
+			Bootstrap: &work.BootstrapResult{UniqueID: "0011aabb", Created: true, ConnectSeconds: 0.25, SnapshotCount: 3, TotalBytes: 99, IndexBlobCount: 2},
+		},
+		"snapshot-ok": {Operation: "snapshot", Code: work.CodeOK, Snapshot: &work.SnapshotResult{
+			SnapshotID: "aabb", RootID: "kff",
+			StartTime: at("2026-03-05T02:00:00Z"), EndTime: at("2026-03-05T02:00:09Z"), SizeBytes: 10, FileCount: 2, DirCount: 1, BytesNew: 10, FilesNew: 2, BytesUploaded: 7,
+		}},
 		"snapshot-incomplete": {Operation: "snapshot", Code: work.CodePermissionDenied, Message: "1 of 3 entries could not be read by uid 65532", Snapshot: &work.SnapshotResult{
-			SnapshotID: "aabb", FilesFailed: 1, Unstored: &work.Unstored{Unreadable: 1, Unsupported: map[string]int64{"fifo": 1},
-				Paths: []work.EntryFault{{Path: "secret/key", UID: 0, Mode: "-rw-------", Reason: "permission denied"}}}}},
+			SnapshotID: "aabb", FilesFailed: 1, Unstored: &work.Unstored{
+				Unreadable: 1, Unsupported: map[string]int64{"fifo": 1},
+				Paths: []work.EntryFault{{Path: "secret/key", UID: 0, Mode: "-rw-------", Reason: "permission denied"}},
+			},
+		}},
 		"resolve-absent": {Operation: "resolve", Code: work.CodeOK, Resolve: &work.ResolveResult{Resolution: work.ResolutionAbsent}},
-		"restore-ok": {Operation: "restore", Code: work.CodeOK, Restore: &work.RestoreResult{SnapshotID: "aabb", FilesRestored: 2, DirsRestored: 1, BytesRestored: 10,
-			Ownership: work.Ownership{Applied: 2, Failed: 1, Paths: []work.EntryFault{{Path: "a", UID: 1000, Reason: "operation not permitted"}}}}},
+		"restore-ok": {Operation: "restore", Code: work.CodeOK, Restore: &work.RestoreResult{
+			SnapshotID: "aabb", FilesRestored: 2, DirsRestored: 1, BytesRestored: 10,
+			Ownership: work.Ownership{Applied: 2, Failed: 1, Paths: []work.EntryFault{{Path: "a", UID: 1000, Reason: "operation not permitted"}}},
+		}},
 		"wrong-password": {Operation: "bootstrap", Code: work.CodeAuthFailure, Message: "the repository password is wrong"},
 	}
 }
@@ -86,7 +96,7 @@ func golden(t *testing.T, name string, got []byte) {
 	if *update {
 		require.NoError(t, os.WriteFile(path, append(got, '\n'), 0o600))
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // a test's own golden file
+	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, strings.TrimSpace(string(want)), string(got), "the wire format changed: run go test -update and review the diff on both sides")
 }
