@@ -28,9 +28,6 @@ func at(s string) time.Time {
 	return t
 }
 
-//go:fix inline
-func ptr[T any](v T) *T { return new(v) }
-
 func repository() work.Repository {
 	return work.Repository{
 		Name:        "Repository apps/nas",
