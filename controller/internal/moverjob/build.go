@@ -1,0 +1,235 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package moverjob
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopiur/kopiur/apis/work"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+const (
+	// Container is the name of the mover's container.
+	Container = "mover"
+
+	defaultBackoffLimit int32 = 2
+	// terminationGrace is what a mover gets between SIGTERM and SIGKILL to save and flush what it has.
+	terminationGrace int64 = 120
+	// DefaultTTL is how long a finished Job stays once its result is recorded.
+	DefaultTTL int32 = 3600
+	// DefaultStartupDeadline is how long a pod may take to run.
+	DefaultStartupDeadline = 5 * time.Minute
+)
+
+// Mount is a claim in the mover's namespace and where the mover sees it.
+type Mount struct {
+	Claim    string
+	Path     string
+	ReadOnly bool
+}
+
+// Request is all that a mover Job is made from.
+type Request struct {
+	// Owner gets the owner reference; GVK is its kind.
+	Owner metav1.Object
+	GVK   schema.GroupVersionKind
+	// Letter starts the Job's name: r for repositories, s for snapshots, q for resolutions, v for restores.
+	Letter string
+	// Attempt tells one Job of the owner's operation from the next.
+	Attempt    string
+	Namespace  string
+	Image      string
+	PullPolicy corev1.PullPolicy
+	Repository Repository
+	Operation  work.Operation
+	// Layers are the mover settings above the repository's moverDefaults, weakest first. Nil layers are passed over.
+	Layers        []*kopiurv1.MoverSpec
+	FailurePolicy *kopiurv1.FailurePolicy
+	// DefaultDeadlineSeconds applies where the failure policy names none; zero means two days.
+	DefaultDeadlineSeconds int64
+	Source                 *Mount
+	Target                 *Mount
+	// Labels are added to Job and pod.
+	Labels map[string]string
+}
+
+// Build makes the Job. It fails on what the mover could never run with, and names the field; such an error does not
+// pass by itself.
+func Build(r Request) (*batchv1.Job, error) {
+	op := r.Operation.Name()
+	if op == "" {
+		return nil, errors.New("build mover job: exactly one operation must be set")
+	}
+	cache := cacheOf(r)
+	deadline := deadlineOf(r)
+	spec := work.Spec{
+		RequestID:  string(r.Owner.GetUID()),
+		Repository: r.Repository.work(cache),
+		Deadline:   deadline,
+		Operation:  r.Operation,
+	}
+	text, err := work.EncodeSpec(spec)
+	if err != nil {
+		return nil, fmt.Errorf("build mover job: %w", err)
+	}
+	volumes, mounts, err := volumesOf(r, cache)
+	if err != nil {
+		return nil, fmt.Errorf("build mover job: %w", err)
+	}
+	layers := []Layer{DefaultsLayer(r.Repository.Spec.MoverDefaults)}
+	for _, m := range r.Layers {
+		layers = append(layers, SpecLayer(m))
+	}
+	security := Merge(r.Target != nil, r.Repository.Spec.Backend.Filesystem != nil, layers...)
+
+	labels := labelsOf(r, op)
+	d := r.Repository.Spec.MoverDefaults
+	if d == nil {
+		d = &kopiurv1.MoverDefaults{}
+	}
+	pod := corev1.PodSpec{
+		RestartPolicy:                 corev1.RestartPolicyNever,
+		AutomountServiceAccountToken:  new(false),
+		ServiceAccountName:            r.Repository.Spec.Backend.ServiceAccount(),
+		EnableServiceLinks:            new(false),
+		TerminationGracePeriodSeconds: new(terminationGrace),
+		SecurityContext:               &security.Pod,
+		NodeSelector:                  d.NodeSelector,
+		Tolerations:                   d.Tolerations,
+		Affinity:                      d.Affinity,
+		Volumes:                       volumes,
+		Containers: []corev1.Container{{
+			Name:                     Container,
+			Image:                    r.Image,
+			ImagePullPolicy:          r.PullPolicy,
+			Args:                     []string{"run"},
+			Env:                      []corev1.EnvVar{{Name: work.EnvSpec, Value: text}, {Name: "TMPDIR", Value: tmpDir}, {Name: "HOME", Value: tmpDir}},
+			Resources:                resourcesOf(r),
+			SecurityContext:          &security.Container,
+			TerminationMessagePath:   work.TerminationPath,
+			TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+			VolumeMounts:             mounts,
+		}},
+	}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:            Name(r.Letter, r.Owner.GetName(), r.Owner.GetUID(), op, r.Attempt),
+			Namespace:       r.Namespace,
+			Labels:          labels,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(r.Owner, r.GVK)},
+		},
+		Spec: batchv1.JobSpec{
+			Parallelism:           new(int32(1)),
+			Completions:           new(int32(1)),
+			BackoffLimit:          new(backoffOf(r)),
+			ActiveDeadlineSeconds: new(deadline.HardSeconds + int64(work.JobGrace/time.Second)),
+			// A second pod starts only when the first is gone for good: two movers of one snapshot must never run.
+			PodReplacementPolicy: new(batchv1.Failed),
+			PodFailurePolicy:     failurePolicy(),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: d.PodAnnotations},
+				Spec:       pod,
+			},
+		},
+	}, nil
+}
+
+// failurePolicy makes a permanent failure final at once, passes over evictions and counts the rest. Rules are tried in
+// order.
+func failurePolicy() *batchv1.PodFailurePolicy {
+	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
+		{
+			Action:      batchv1.PodFailurePolicyActionFailJob,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{ContainerName: new(Container), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{work.ExitPermanent}},
+		},
+		{
+			Action:          batchv1.PodFailurePolicyActionIgnore,
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
+		},
+		{
+			Action:      batchv1.PodFailurePolicyActionCount,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{ContainerName: new(Container), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{2, work.ExitRetryable, 137, 143}},
+		},
+	}}
+}
+
+func labelsOf(r Request, op string) map[string]string {
+	out := map[string]string{}
+	if d := r.Repository.Spec.MoverDefaults; d != nil {
+		maps.Copy(out, d.PodLabels)
+	}
+	maps.Copy(out, r.Labels)
+	// Ours last: the watches and the sweep find Jobs by them.
+	out[kopiurv1.LabelManagedBy] = kopiurv1.ManagedByValue
+	out[kopiurv1.LabelComponent] = kopiurv1.ComponentMover
+	out[kopiurv1.LabelOperation] = op
+	out[kopiurv1.LabelOwnerUID] = string(r.Owner.GetUID())
+	return out
+}
+
+func deadlineOf(r Request) work.Deadline {
+	hard := r.DefaultDeadlineSeconds
+	if p := r.FailurePolicy; p != nil && p.ActiveDeadlineSeconds != nil {
+		hard = *p.ActiveDeadlineSeconds
+	}
+	return work.Deadline{HardSeconds: hard}.OrDefault()
+}
+
+func backoffOf(r Request) int32 {
+	if p := r.FailurePolicy; p != nil && p.BackoffLimit != nil {
+		return *p.BackoffLimit
+	}
+	return defaultBackoffLimit
+}
+
+// TTL is how long the Job stays once its result is recorded. The strongest layer wins.
+func TTL(repo Repository, layers ...*kopiurv1.MoverSpec) int32 {
+	ttl := DefaultTTL
+	if d := repo.Spec.MoverDefaults; d != nil && d.TTLSecondsAfterFinished != nil {
+		ttl = *d.TTLSecondsAfterFinished
+	}
+	for _, m := range layers {
+		if m != nil && m.TTLSecondsAfterFinished != nil {
+			ttl = *m.TTLSecondsAfterFinished
+		}
+	}
+	return ttl
+}
+
+// StartupDeadline is how long the mover's pod may take to run.
+func StartupDeadline(p *kopiurv1.FailurePolicy) time.Duration {
+	if p != nil && p.PodStartupDeadlineSeconds != nil {
+		return time.Duration(*p.PodStartupDeadlineSeconds) * time.Second
+	}
+	return DefaultStartupDeadline
+}
+
+// resourcesOf merges by whole lists: the strongest layer that sets resources wins. Without any the mover asks for what a
+// small backup takes and has no limit, because a limit that is too low kills the run.
+func resourcesOf(r Request) corev1.ResourceRequirements {
+	out := corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("50m"),
+		corev1.ResourceMemory: resource.MustParse("128Mi"),
+	}}
+	if d := r.Repository.Spec.MoverDefaults; d != nil && d.Resources != nil {
+		out = *d.Resources
+	}
+	for _, m := range r.Layers {
+		if m != nil && m.Resources != nil {
+			out = *m.Resources
+		}
+	}
+	return out
+}

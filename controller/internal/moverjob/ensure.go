@@ -1,0 +1,102 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package moverjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// ErrNameTaken is returned where a Job of the derived name belongs to somebody else.
+var ErrNameTaken = errors.New("a Job of this name belongs to another object")
+
+// Ensure creates the Job unless it exists. It never updates one: a Job's pod template cannot change.
+func Ensure(ctx context.Context, c client.Client, job *batchv1.Job) error {
+	err := c.Create(ctx, job)
+	if err == nil {
+		return nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	want := metav1.GetControllerOf(job)
+	var have batchv1.Job
+	if err := c.Get(ctx, client.ObjectKeyFromObject(job), &have); err != nil {
+		if apierrors.IsNotFound(err) {
+			// Not ours by its labels, or the cache has not seen it: the next reconcile looks again.
+			return fmt.Errorf("job %s/%s exists and is not in the cache yet: %w", job.Namespace, job.Name, err)
+		}
+		return fmt.Errorf("get job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	if got := metav1.GetControllerOf(&have); want != nil && (got == nil || got.UID != want.UID) {
+		return fmt.Errorf("job %s/%s: %w", job.Namespace, job.Name, ErrNameTaken)
+	}
+	return nil
+}
+
+// Fetch reads the Job of this name and its pods from the cache. A missing Job is nil, and so is one of another owner.
+func Fetch(ctx context.Context, c client.Reader, namespace, name string, owner types.UID) (*batchv1.Job, []corev1.Pod, error) {
+	if name == "" {
+		return nil, nil, nil
+	}
+	var job batchv1.Job
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &job); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil, nil
+		}
+		return nil, nil, fmt.Errorf("get job %s/%s: %w", namespace, name, err)
+	}
+	if got := metav1.GetControllerOf(&job); got == nil || got.UID != owner {
+		return nil, nil, nil
+	}
+	var pods corev1.PodList
+	if err := c.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{
+		kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue,
+		batchv1.JobNameLabel:    name,
+	}); err != nil {
+		return nil, nil, fmt.Errorf("list the pods of job %s/%s: %w", namespace, name, err)
+	}
+	own := pods.Items[:0]
+	for i := range pods.Items {
+		if ref := metav1.GetControllerOf(&pods.Items[i]); ref != nil && ref.UID == job.UID {
+			own = append(own, pods.Items[i])
+		}
+	}
+	return &job, own, nil
+}
+
+// Retire lets the Job controller remove a Job some time after its result was recorded. Before that nothing may: the
+// result lives in its pod.
+func Retire(ctx context.Context, c client.Client, job *batchv1.Job, ttl int32) error {
+	if job == nil || job.Spec.TTLSecondsAfterFinished != nil {
+		return nil
+	}
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"ttlSecondsAfterFinished":%d}}`, ttl))
+	if err := c.Patch(ctx, job.DeepCopy(), patch); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("set the time to live of job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	return nil
+}
+
+// Reap deletes a Job with its pods. Foreground would wait for a pod that cannot end on a lost node.
+func Reap(ctx context.Context, c client.Client, job *batchv1.Job) error {
+	if job == nil {
+		return nil
+	}
+	err := c.Delete(ctx, job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("delete job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	return nil
+}

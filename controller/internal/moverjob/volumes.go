@@ -1,0 +1,138 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package moverjob
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kopiur/kopiur/apis/work"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// tmpDir is the only writable folder of a mover besides cache, work folder and target.
+const tmpDir = "/tmp"
+
+// cacheOf merges the cache settings field by field.
+func cacheOf(r Request) work.Cache {
+	var out work.Cache
+	lay := func(c *kopiurv1.CacheSpec) {
+		if c == nil {
+			return
+		}
+		if c.Capacity != nil {
+			out.CapacityBytes = c.Capacity.Value()
+		}
+		if c.ContentCacheSizeMB > 0 {
+			out.ContentLimitBytes = c.ContentCacheSizeMB << 20
+		}
+		if c.MetadataCacheSizeMB > 0 {
+			out.MetadataLimitBytes = c.MetadataCacheSizeMB << 20
+		}
+	}
+	if d := r.Repository.Spec.MoverDefaults; d != nil {
+		lay(d.Cache)
+	}
+	for _, m := range r.Layers {
+		if m != nil {
+			lay(m.Cache)
+		}
+	}
+	return out
+}
+
+// mountList collects volumes and refuses mounts that would hide one another.
+type mountList struct {
+	volumes []corev1.Volume
+	mounts  []corev1.VolumeMount
+	what    []string
+	err     error
+}
+
+func (l *mountList) add(what, name, path string, readOnly bool, source corev1.VolumeSource) {
+	for i, m := range l.mounts {
+		if l.err == nil && nested(m.MountPath, path) {
+			l.err = fmt.Errorf("%s at %s and %s at %s would hide one another: choose another path", what, path, l.what[i], m.MountPath)
+		}
+	}
+	l.volumes = append(l.volumes, corev1.Volume{Name: name, VolumeSource: source})
+	l.mounts = append(l.mounts, corev1.VolumeMount{Name: name, MountPath: path, ReadOnly: readOnly})
+	l.what = append(l.what, what)
+}
+
+func nested(a, b string) bool {
+	a, b = strings.TrimRight(a, "/")+"/", strings.TrimRight(b, "/")+"/"
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
+// volumesOf lists every volume of the pod. Secrets are mounted whole and optional: a missing key or Secret is then named
+// by the mover in a result instead of wedging the pod.
+func volumesOf(r Request, cache work.Cache) ([]corev1.Volume, []corev1.VolumeMount, error) {
+	var l mountList
+	spec := r.Repository.Spec
+	secret := func(name string) corev1.VolumeSource {
+		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name, Optional: new(true), DefaultMode: new(int32(0o440))}}
+	}
+	emptyDir := func(size *resource.Quantity, medium corev1.StorageMedium) corev1.VolumeSource {
+		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: size, Medium: medium}}
+	}
+	l.add("the password Secret", "password", work.PasswordDir, true, secret(spec.Encryption.PasswordSecretRef.Name))
+	if s := spec.Backend.SecretName(); s != "" {
+		l.add("the credential Secret", "auth", work.AuthDir, true, secret(s))
+	}
+	if ca := spec.Backend.CAConfigMap(); ca != nil {
+		l.add("the CA bundle", "ca", work.CADir, true, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: ca.ConfigMapName}, Optional: new(true),
+		}})
+	}
+	// kopia's connection file holds the store's keys in clear: memory only.
+	l.add("the work folder", "work", work.WorkDir, false, emptyDir(new(resource.MustParse("16Mi")), corev1.StorageMediumMemory))
+	l.add("the temporary folder", "tmp", tmpDir, false, emptyDir(new(resource.MustParse("256Mi")), ""))
+	var size *resource.Quantity
+	if cache.CapacityBytes > 0 {
+		size = resource.NewQuantity(cache.CapacityBytes, resource.BinarySI)
+	}
+	l.add("the cache", "cache", work.CacheDir, false, emptyDir(size, ""))
+	repositoryVolume(&l, spec.Backend)
+	if m := r.Source; m != nil {
+		if m.Claim == r.Repository.Needs().Claim {
+			return nil, nil, fmt.Errorf("claim %s holds the repository itself: it cannot be its own source", m.Claim)
+		}
+		l.add("the source", "source", m.Path, m.ReadOnly, claim(m.Claim, m.ReadOnly))
+	}
+	if m := r.Target; m != nil {
+		if m.Claim == r.Repository.Needs().Claim {
+			return nil, nil, fmt.Errorf("claim %s holds the repository itself: restoring into it would overwrite the backups", m.Claim)
+		}
+		l.add("the target", "target", m.Path, false, claim(m.Claim, false))
+	}
+	return l.volumes, l.mounts, l.err
+}
+
+// claim mounts a claim. readOnly is set at the volume too: the kubelet would otherwise apply the pod's fsGroup to it.
+func claim(name string, readOnly bool) corev1.VolumeSource {
+	return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name, ReadOnly: readOnly}}
+}
+
+func repositoryVolume(l *mountList, b kopiurv1.Backend) {
+	fs := b.Filesystem
+	if fs == nil {
+		return
+	}
+	var source corev1.VolumeSource
+	switch v := fs.Volume; {
+	case v == nil:
+		// Directory, not DirectoryOrCreate: a missing mount must not become an empty folder that looks like a new store.
+		source.HostPath = &corev1.HostPathVolumeSource{Path: fs.Path, Type: new(corev1.HostPathDirectory)}
+	case v.PVC != nil:
+		source = claim(v.PVC.Name, false)
+	case v.NFS != nil:
+		source.NFS = &corev1.NFSVolumeSource{Server: v.NFS.Server, Path: v.NFS.Path}
+	}
+	l.add("the repository", "repository", fs.Path, false, source)
+}
