@@ -47,12 +47,12 @@ func (a *apiClient) get(ctx context.Context, path string, out any) (ok bool, err
 	}
 	answer, err := a.http.Do(request)
 	if err != nil {
-		return false, nil //nolint:nilerr // it may not listen yet
+		return false, nil // it may not listen yet
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
-		return false, nil //nolint:nilerr // it may be about to start or to stop
+		return false, nil // it may be about to start or to stop
 	}
 	if out == nil {
 		return true, nil

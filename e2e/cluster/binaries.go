@@ -178,7 +178,7 @@ func (b *builder) compile(ctx context.Context, dir string, workspace bool, into 
 	return nil
 }
 
-var requirement = regexp.MustCompile("(?m)^(?:require )?\\s*(\\S+) (v\\S+)")
+var requirement = regexp.MustCompile(`(?m)^(?:require )?\s*(\S+) (v\S+)`)
 
 // moduleVersions reads the versions that a go.mod requires.
 func moduleVersions(gomod []byte) map[string]string {

@@ -136,8 +136,7 @@ func freePorts(ctx context.Context, count int) ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		// Held until all are found, or the same one would come again.
-		defer listener.Close()
+		defer listener.Close() //nolint:gocritic // held until all are found, or the same one would come again
 		if address, ok := listener.Addr().(*net.TCPAddr); ok {
 			ports = append(ports, strconv.Itoa(address.Port))
 		}

@@ -139,7 +139,7 @@ func (s *supervisor) reap() {
 		for {
 			var how syscall.WaitStatus
 			pid, err := syscall.Wait4(-1, &how, syscall.WNOHANG, nil)
-			if err == syscall.EINTR { //nolint:errorlint // the syscall package returns it bare
+			if err == syscall.EINTR {
 				continue
 			}
 			if err != nil || pid <= 0 {
