@@ -128,7 +128,7 @@ func Build(r Request) (*batchv1.Job, error) {
 			Name:            Name(r.Letter, r.Owner.GetName(), r.Owner.GetUID(), op, r.Attempt),
 			Namespace:       r.Namespace,
 			Labels:          labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(r.Owner, r.GVK)},
+			OwnerReferences: []metav1.OwnerReference{ownerRef(r)},
 		},
 		Spec: batchv1.JobSpec{
 			Parallelism:           new(int32(1)),
@@ -144,6 +144,13 @@ func Build(r Request) (*batchv1.Job, error) {
 			},
 		},
 	}, nil
+}
+
+// ownerRef leaves out blockOwnerDeletion: clusters that enforce it would ask for the right to update finalizers of our
+// kinds, and nothing here needs the owner to outlive its Jobs.
+func ownerRef(r Request) metav1.OwnerReference {
+	version, kind := r.GVK.ToAPIVersionAndKind()
+	return metav1.OwnerReference{APIVersion: version, Kind: kind, Name: r.Owner.GetName(), UID: r.Owner.GetUID(), Controller: new(true)}
 }
 
 // failurePolicy makes a permanent failure final at once, passes over evictions and counts the rest. Rules are tried in

@@ -1,0 +1,276 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package moverjob_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func repo(backend kopiurv1.Backend) moverjob.Repository {
+	r := &kopiurv1.Repository{}
+	r.Name, r.Namespace, r.UID = "nas", "apps", "repo-uid"
+	r.Spec.Backend = backend
+	r.Spec.Encryption.PasswordSecretRef = kopiurv1.SecretKeyRef{Name: "nas-password"}
+	r.Status.UniqueID = "0011"
+	return moverjob.FromRepository(r)
+}
+
+func onPVC() kopiurv1.Backend {
+	return kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/repository", Volume: &kopiurv1.RepositoryVolume{PVC: &kopiurv1.LocalRef{Name: "repo-claim"}}}}
+}
+
+func onS3() kopiurv1.Backend {
+	return kopiurv1.Backend{S3: &kopiurv1.S3Backend{
+		Bucket: "backups", Prefix: "apps/", Endpoint: "s3.example.org:9000",
+		TLS:  &kopiurv1.S3TLS{CABundleRef: &kopiurv1.CABundleRef{ConfigMapName: "ca"}},
+		Auth: &kopiurv1.BackendAuth{SecretRef: &kopiurv1.SecretRef{Name: "s3-keys"}},
+	}}
+}
+
+func snapshotRequest(backend kopiurv1.Backend, layers ...*kopiurv1.MoverSpec) moverjob.Request {
+	s := &kopiurv1.Snapshot{}
+	s.Name, s.Namespace, s.UID = "before-upgrade", "apps", "snap-uid"
+	return moverjob.Request{
+		Owner: s, GVK: kopiurv1.GroupVersion.WithKind("Snapshot"), Letter: "s", Attempt: "1",
+		Namespace: "apps", Image: "localhost/kopiur/mover:dev", Repository: repo(backend), Layers: layers,
+		Operation: work.Operation{Snapshot: &work.Snapshot{Identity: work.Identity{Username: "web", Hostname: "apps", Path: "/pvc/data"}, Path: "/pvc/data"}},
+		Source:    &moverjob.Mount{Claim: "before-upgrade-src", Path: "/pvc/data", ReadOnly: true},
+	}
+}
+
+// TestBuildGolden keeps the whole Job reviewable. The NFS rows are all that can be shown of NFS where the kernel has none.
+func TestBuildGolden(t *testing.T) {
+	t.Parallel()
+	restore := snapshotRequest(onS3())
+	restore.Source, restore.Target = nil, &moverjob.Mount{Claim: "data", Path: work.TargetDir}
+	restore.Letter = "v"
+	restore.Operation = work.Operation{Restore: &work.Restore{SnapshotID: "aabb", TargetPath: work.TargetDir}}
+	nfs := onPVC()
+	nfs.Filesystem.Volume = &kopiurv1.RepositoryVolume{NFS: &kopiurv1.NFSVolume{Server: "nas.local", Path: "/export/backups"}}
+	bare := onPVC()
+	bare.Filesystem.Volume = nil
+	for name, req := range map[string]moverjob.Request{
+		"snapshot-filesystem-pvc":       snapshotRequest(onPVC()),
+		"snapshot-filesystem-nfs":       snapshotRequest(nfs),
+		"snapshot-filesystem-bare-path": snapshotRequest(bare),
+		"snapshot-s3-privileged":        snapshotRequest(onS3(), &kopiurv1.MoverSpec{PrivilegedMode: new(true), Cache: &kopiurv1.CacheSpec{Capacity: new(resource.MustParse("2Gi"))}}),
+		"restore-s3":                    restore,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			job, err := moverjob.Build(req)
+			require.NoError(t, err)
+			got, err := yaml.Marshal(job)
+			require.NoError(t, err)
+			path := filepath.Join("testdata", name+".golden.yaml")
+			if *update {
+				require.NoError(t, os.WriteFile(path, got, 0o600))
+			}
+			want, err := os.ReadFile(path) //nolint:gosec // a test's own golden file
+			require.NoError(t, err)
+			assert.Equal(t, string(want), string(got), "the mover's pod changed: run go test -update and review the diff")
+		})
+	}
+}
+
+func TestBuildKeepsSecretsOutOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	job, err := moverjob.Build(snapshotRequest(onS3()))
+	require.NoError(t, err)
+	pod := job.Spec.Template.Spec
+	for _, e := range pod.Containers[0].Env {
+		assert.Nil(t, e.ValueFrom, "%s: credentials are files", e.Name)
+	}
+	assert.False(t, *pod.AutomountServiceAccountToken)
+	for _, v := range pod.Volumes {
+		if v.Secret != nil {
+			assert.True(t, *v.Secret.Optional, "a missing key must be named by the mover, not wedge the pod")
+			assert.Empty(t, v.Secret.Items)
+		}
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(*moverjob.Request)
+		want   string
+	}{
+		"the repository's own claim as source": {func(r *moverjob.Request) { r.Source.Claim = "repo-claim" }, "cannot be its own source"},
+		"the repository's own claim as target": {func(r *moverjob.Request) {
+			r.Source, r.Target = nil, &moverjob.Mount{Claim: "repo-claim", Path: "/restore"}
+		}, "would overwrite the backups"},
+		"a repository mounted over the source": {func(r *moverjob.Request) { r.Repository.Spec.Backend.Filesystem.Path = "/pvc" }, "would hide one another"},
+		"a repository mounted over the cache":  {func(r *moverjob.Request) { r.Repository.Spec.Backend.Filesystem.Path = "/var/cache/kopia/x" }, "would hide one another"},
+		"no operation":                         {func(r *moverjob.Request) { r.Operation = work.Operation{} }, "exactly one operation"},
+		"a spec over the limit":                {func(r *moverjob.Request) { r.Operation.Snapshot.Description = strings.Repeat("x", 100<<10) }, "operation.snapshot.description"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := snapshotRequest(onPVC())
+			tc.change(&req)
+			_, err := moverjob.Build(req)
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+func TestUsersLabelsNeverReplaceOurs(t *testing.T) {
+	t.Parallel()
+	req := snapshotRequest(onPVC())
+	req.Repository.Spec.MoverDefaults = &kopiurv1.MoverDefaults{PodLabels: map[string]string{kopiurv1.LabelManagedBy: "me", "team": "a"}}
+	job, err := moverjob.Build(req)
+	require.NoError(t, err)
+	assert.Equal(t, kopiurv1.ManagedByValue, job.Labels[kopiurv1.LabelManagedBy])
+	assert.Equal(t, "a", job.Spec.Template.Labels["team"])
+}
+
+func TestName(t *testing.T) {
+	t.Parallel()
+	a := moverjob.Name("s", "before-upgrade", "u", "snapshot", "1")
+	assert.Equal(t, a, moverjob.Name("s", "before-upgrade", "u", "snapshot", "1"), "the same attempt is the same Job")
+	for _, other := range []string{
+		moverjob.Name("s", "before-upgrade", "u", "snapshot", "2"),
+		moverjob.Name("s", "before-upgrade", "v", "snapshot", "1"),
+		moverjob.Name("s", "before-upgrade", "u", "resolve", "1"),
+	} {
+		assert.NotEqual(t, a, other)
+	}
+	long := moverjob.Name("s", strings.Repeat("a.", 100), "u", "snapshot", "1")
+	assert.LessOrEqual(t, len(long), 63)
+	assert.NotContains(t, long, ".", "the Job controller makes a label of it")
+}
+
+func TestDeadlinesStandBehindOneAnother(t *testing.T) {
+	t.Parallel()
+	req := snapshotRequest(onPVC())
+	req.FailurePolicy = &kopiurv1.FailurePolicy{ActiveDeadlineSeconds: new(int64(600)), BackoffLimit: new(int32(0))}
+	job, err := moverjob.Build(req)
+	require.NoError(t, err)
+	assert.Equal(t, int64(720), *job.Spec.ActiveDeadlineSeconds)
+	assert.Equal(t, int32(0), *job.Spec.BackoffLimit)
+	spec, err := work.DecodeSpec(job.Spec.Template.Spec.Containers[0].Env[0].Value)
+	require.NoError(t, err)
+	assert.Equal(t, int64(600), spec.Deadline.HardSeconds)
+	assert.Less(t, spec.Deadline.SoftSeconds, spec.Deadline.HardSeconds)
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	uid := func(n int64) *int64 { return &n }
+	for name, tc := range map[string]struct {
+		shared bool
+		layers []moverjob.Layer
+		check  func(*testing.T, moverjob.Security)
+	}{
+		"nothing asked for is the hardened base": {false, nil, func(t *testing.T, s moverjob.Security) {
+			assert.True(t, *s.Container.RunAsNonRoot)
+			assert.Equal(t, int64(65532), *s.Container.RunAsUser)
+			assert.Equal(t, []corev1.Capability{"ALL"}, s.Container.Capabilities.Drop)
+		}},
+		"a layer that sets only a uid keeps drop, seccomp and no escalation": {false, []moverjob.Layer{{Container: &corev1.SecurityContext{RunAsUser: uid(1000)}}}, func(t *testing.T, s moverjob.Security) {
+			assert.Equal(t, int64(1000), *s.Container.RunAsUser)
+			assert.Equal(t, []corev1.Capability{"ALL"}, s.Container.Capabilities.Drop)
+			assert.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, s.Container.SeccompProfile.Type)
+			assert.False(t, *s.Container.AllowPrivilegeEscalation)
+		}},
+		"added capabilities keep the dropped ones": {false, []moverjob.Layer{{Container: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"CHOWN"}}}}}, func(t *testing.T, s moverjob.Security) {
+			assert.Equal(t, []corev1.Capability{"ALL"}, s.Container.Capabilities.Drop)
+			assert.Equal(t, []corev1.Capability{"CHOWN"}, s.Container.Capabilities.Add)
+		}},
+		"a uid on the pod is not hidden by one on the container": {false, []moverjob.Layer{{Pod: &corev1.PodSecurityContext{RunAsUser: uid(1000)}}}, func(t *testing.T, s moverjob.Security) {
+			assert.Nil(t, s.Container.RunAsUser)
+			assert.Equal(t, int64(1000), *s.Pod.RunAsUser)
+		}},
+		"the strongest layer wins field by field": {false, []moverjob.Layer{{Container: &corev1.SecurityContext{RunAsUser: uid(1), RunAsGroup: uid(1)}}, {Container: &corev1.SecurityContext{RunAsUser: uid(2)}}}, func(t *testing.T, s moverjob.Security) {
+			assert.Equal(t, int64(2), *s.Container.RunAsUser)
+			assert.Equal(t, int64(1), *s.Container.RunAsGroup)
+		}},
+		"a group of the user's becomes supplemental beside a shared repository": {true, []moverjob.Layer{{Pod: &corev1.PodSecurityContext{FSGroup: uid(3000)}}}, func(t *testing.T, s moverjob.Security) {
+			assert.Equal(t, int64(65532), *s.Pod.FSGroup)
+			assert.Contains(t, s.Pod.SupplementalGroups, int64(3000))
+		}},
+		"and stays the fsGroup elsewhere": {false, []moverjob.Layer{{Pod: &corev1.PodSecurityContext{FSGroup: uid(3000)}}}, func(t *testing.T, s moverjob.Security) {
+			assert.Equal(t, int64(3000), *s.Pod.FSGroup)
+		}},
+		"an explicit root is not contradicted by the base": {false, []moverjob.Layer{{Container: &corev1.SecurityContext{RunAsUser: uid(0)}}}, func(t *testing.T, s moverjob.Security) {
+			assert.False(t, *s.Container.RunAsNonRoot)
+		}},
+		"a root that insists on non-root stays contradictory": {false, []moverjob.Layer{{Container: &corev1.SecurityContext{RunAsUser: uid(0), RunAsNonRoot: new(true)}}}, func(t *testing.T, s moverjob.Security) {
+			assert.True(t, *s.Container.RunAsNonRoot)
+		}},
+		"privileged mode reads everything and nothing more": {false, []moverjob.Layer{{Privileged: new(true)}}, func(t *testing.T, s moverjob.Security) {
+			assert.Equal(t, int64(0), *s.Container.RunAsUser)
+			assert.Equal(t, []corev1.Capability{"DAC_READ_SEARCH"}, s.Container.Capabilities.Add)
+			assert.Equal(t, []corev1.Capability{"ALL"}, s.Container.Capabilities.Drop)
+		}},
+		"a stronger layer may take privileged mode back": {false, []moverjob.Layer{{Privileged: new(true)}, {Privileged: new(false)}}, func(t *testing.T, s moverjob.Security) {
+			assert.True(t, *s.Container.RunAsNonRoot)
+			assert.Empty(t, s.Container.Capabilities.Add)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.check(t, moverjob.Merge(false, tc.shared, tc.layers...))
+		})
+	}
+}
+
+func TestPrivileges(t *testing.T) {
+	t.Parallel()
+	sec := func(sc corev1.SecurityContext) []*kopiurv1.MoverSpec {
+		return []*kopiurv1.MoverSpec{{SecurityContext: &sc}}
+	}
+	bare := onPVC()
+	bare.Filesystem.Volume = nil
+	for name, tc := range map[string]struct {
+		backend kopiurv1.Backend
+		layers  []*kopiurv1.MoverSpec
+		want    string
+	}{
+		"a hardened mover needs no consent":       {onPVC(), nil, ""},
+		"an ordinary uid needs no consent":        {onPVC(), sec(corev1.SecurityContext{RunAsUser: new(int64(1000))}), ""},
+		"root does":                               {onPVC(), sec(corev1.SecurityContext{RunAsUser: new(int64(0))}), "uid 0"},
+		"runAsNonRoot false does":                 {onPVC(), sec(corev1.SecurityContext{RunAsUser: nil, RunAsNonRoot: new(false)}), "runAsNonRoot: false"},
+		"privileged does":                         {onPVC(), sec(corev1.SecurityContext{Privileged: new(true)}), "privileged: true"},
+		"escalation does":                         {onPVC(), sec(corev1.SecurityContext{AllowPrivilegeEscalation: new(true)}), "allowPrivilegeEscalation"},
+		"an added capability does":                {onPVC(), sec(corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"CHOWN"}}}), "capability CHOWN"},
+		"dropping less than ALL does":             {onPVC(), sec(corev1.SecurityContext{Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"MKNOD"}}}), "drop without ALL"},
+		"seccomp Unconfined does":                 {onPVC(), sec(corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}), "seccomp Unconfined"},
+		"a repository on a path of the node does": {bare, nil, "hostPath volume /repository"},
+		"privileged mode does":                    {onPVC(), []*kopiurv1.MoverSpec{{PrivilegedMode: new(true)}}, "uid 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			job, err := moverjob.Build(snapshotRequest(tc.backend, tc.layers...))
+			require.NoError(t, err)
+			got := strings.Join(moverjob.Privileges(job.Spec.Template.Spec), "; ")
+			if tc.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			assert.Contains(t, got, tc.want)
+		})
+	}
+	assert.False(t, moverjob.Permitted(nil))
+	assert.False(t, moverjob.Permitted(map[string]string{kopiurv1.AnnotationPrivilegedMovers: "yes"}))
+	assert.True(t, moverjob.Permitted(map[string]string{kopiurv1.AnnotationPrivilegedMovers: "true"}))
+}
