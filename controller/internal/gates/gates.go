@@ -1,0 +1,167 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gates
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// Verdict is one gate's answer. A closed gate names its reason and what opens it.
+type Verdict struct {
+	Open            bool
+	Reason, Message string
+}
+
+func open(reason, format string, args ...any) Verdict {
+	return Verdict{Open: true, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+func closed(reason, format string, args ...any) Verdict {
+	return Verdict{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Repository reports whether a mover may use a repository now. name is how to call it; nil means that it does not
+// exist. allowed is the verdict of decide/access for the mover's namespace. Mode is not its business: a read-only
+// repository restores.
+func Repository(name string, r *moverjob.Repository, allowed bool) Verdict {
+	switch {
+	case r == nil:
+		return closed(kopiurv1.ReasonMissingDependency, "%s does not exist", name)
+	case !allowed:
+		return closed(kopiurv1.ReasonNamespaceNotAllowed,
+			"%s does not allow this namespace: its owner adds the namespace to spec.allowedNamespaces", r.Ref)
+	case r.Spec.Suspend:
+		return closed(kopiurv1.ReasonRepositoryNotReady, "%s is suspended", r.Ref)
+	case r.Status.Phase != kopiurv1.RepositoryReady:
+		phase := r.Status.Phase
+		if phase == "" {
+			phase = kopiurv1.RepositoryPending
+		}
+		return closed(kopiurv1.ReasonRepositoryNotReady, "%s is %s; its own conditions say why", r.Ref, phase)
+	default:
+		return open(kopiurv1.ReasonSucceeded, "%s is Ready", r.Ref)
+	}
+}
+
+// Credentials is what a mover's mounts amount to.
+type Credentials struct {
+	Verdict
+	// Version is opaque and compared by equality: the versions of all Secrets and CA bundles. It is empty while one of
+	// them is missing.
+	Version string
+}
+
+// +kubebuilder:rbac:groups="",resources=secrets;configmaps;serviceaccounts,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
+
+// CheckCredentials looks for everything a mover of this repository mounts in the namespace where it runs, through the
+// metadata-only caches. A missing thing closes the gate and is named; an error means that nothing is known.
+func CheckCredentials(ctx context.Context, c client.Reader, r moverjob.Repository, namespace string) (Credentials, error) {
+	needs := r.Needs()
+	var missing, versions []string
+	look := func(kind, name string) error {
+		m := &metav1.PartialObjectMetadata{}
+		m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+		err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, m)
+		switch {
+		case apierrors.IsNotFound(err):
+			missing = append(missing, kind+" "+namespace+"/"+name)
+			return nil
+		case err != nil:
+			return fmt.Errorf("get %s %s/%s: %w", kind, namespace, name, err)
+		}
+		versions = append(versions, m.ResourceVersion)
+		return nil
+	}
+	for _, s := range needs.Secrets {
+		if err := look("Secret", s); err != nil {
+			return Credentials{}, err
+		}
+	}
+	for _, s := range needs.ConfigMaps {
+		if err := look("ConfigMap", s); err != nil {
+			return Credentials{}, err
+		}
+	}
+	if len(missing) > 0 {
+		return Credentials{Verdict: closed(kopiurv1.ReasonMissingCredentialsSecret, "%s %s, and movers of %s mount it in this namespace",
+			strings.Join(missing, " and "), doNotExist(len(missing)), r.Ref)}, nil
+	}
+	version := strings.Join(versions, ",")
+	if sa := needs.ServiceAccount; sa != "" {
+		if err := look("ServiceAccount", sa); err != nil {
+			return Credentials{}, err
+		}
+		if len(missing) > 0 {
+			return Credentials{Verdict: closed(kopiurv1.ReasonMissingServiceAccount,
+				"ServiceAccount %s/%s does not exist, and the workload identity of %s names it", namespace, sa, r.Ref)}, nil
+		}
+	}
+	return Credentials{Verdict: open(kopiurv1.ReasonCredentialsFound, "all Secrets exist"), Version: version}, nil
+}
+
+func doNotExist(n int) string {
+	if n == 1 {
+		return "does not exist"
+	}
+	return "do not exist"
+}
+
+// CheckVolume looks for the claim of a filesystem repository where the mover runs: people bind one claim per namespace
+// to the same share. A repository without a claim passes.
+func CheckVolume(ctx context.Context, c client.Reader, r moverjob.Repository, namespace string) (Verdict, error) {
+	name := r.Needs().Claim
+	if name == "" {
+		return open(kopiurv1.ReasonSucceeded, "%s needs no claim", r.Ref), nil
+	}
+	var pvc corev1.PersistentVolumeClaim
+	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pvc)
+	switch {
+	case apierrors.IsNotFound(err):
+		return closed(kopiurv1.ReasonRepositoryVolumeNotReachable,
+			"%s lies on claim %s, and namespace %s has none of that name: create one there that is bound to the same share",
+			r.Ref, name, namespace), nil
+	case err != nil:
+		return Verdict{}, fmt.Errorf("get claim %s/%s: %w", namespace, name, err)
+	}
+	return open(kopiurv1.ReasonSucceeded, "claim %s exists", name), nil
+}
+
+// Privileges reports whether a pod may run in a Namespace with these annotations, read live: a cache may be old, and
+// consent that was taken back is no consent.
+func Privileges(pod corev1.PodSpec, namespace string, annotations map[string]string) Verdict {
+	asked := moverjob.Privileges(pod)
+	switch {
+	case len(asked) == 0:
+		return open(kopiurv1.ReasonPermitted, "the mover asks for no privileges")
+	case moverjob.Permitted(annotations):
+		return open(kopiurv1.ReasonPermitted, "namespace %s allows privileged movers", namespace)
+	default:
+		return closed(kopiurv1.ReasonPrivilegedMoverNotPermitted,
+			"the mover asks for %s, and namespace %s does not allow that: annotate it with %s=true, or drop the privilege",
+			strings.Join(asked, ", "), namespace, kopiurv1.AnnotationPrivilegedMovers)
+	}
+}
+
+// Namespace reads a Namespace live: labels for allowedNamespaces, annotations for the privilege gate.
+func Namespace(ctx context.Context, live client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := live.Get(ctx, client.ObjectKey{Name: name}, m); err != nil {
+		return nil, fmt.Errorf("get namespace %s: %w", name, err)
+	}
+	return m, nil
+}
