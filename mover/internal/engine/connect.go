@@ -1,0 +1,223 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/kopia/kopia/repo"
+	"github.com/kopia/kopia/repo/content"
+)
+
+const (
+	// minCacheBytes is the floor of each cache: below it kopia reads the same index again for every directory.
+	minCacheBytes = 64 << 20
+	// closeTimeout bounds the end of a connection whose own context is over.
+	closeTimeout = 30 * time.Second
+	configName   = "connection.json"
+)
+
+// Connection is all it takes to open a repository.
+type Connection struct {
+	Storage  Storage
+	Password string
+	// Username and Hostname are the client's identity: the maintenance owner, so never the pod's name (K-6).
+	Username string
+	Hostname string
+	// ExpectedUniqueID, in hex, makes another repository in the same place an error.
+	ExpectedUniqueID string
+	ReadOnly         bool
+	Cache            Cache
+	Throttle         Throttle
+	// WorkDir holds the connection file, which has the storage's keys in clear: memory-backed, and ours alone.
+	WorkDir string
+	Clock   Clock
+}
+
+// Cache says where kopia may keep what, and how much of it at most. An empty Dir means no cache.
+type Cache struct {
+	Dir           string
+	ContentBytes  int64
+	MetadataBytes int64
+}
+
+// Clock tells the time; the engine never asks the system itself.
+type Clock func() time.Time
+
+// Repository is an open connection.
+type Repository struct {
+	rep    repo.DirectRepository
+	config string
+	fatal  atomic.Pointer[error]
+	clock  Clock
+	// ConnectTime is how long probe and open took.
+	ConnectTime time.Duration
+}
+
+// Open connects to a repository that must exist. It first asks the storage what it holds, because kopia's own open
+// repeats every failure for minutes and then only reports that its context ended.
+func Open(ctx context.Context, c Connection) (*Repository, error) {
+	start := c.Clock()
+	loc, err := c.Storage.probe(ctx, c.ReadOnly)
+	if err != nil {
+		return nil, c.vanishedIfPinned(err)
+	}
+	if err := c.missing(loc); err != nil {
+		return nil, err
+	}
+	r, err := c.open(ctx)
+	if errors.Is(err, syscall.ENOSPC) && c.Cache.Dir != "" {
+		// A full cache volume must not end all backups (G-3): what is in it can be fetched again.
+		if cerr := emptyDir(c.Cache.Dir); cerr == nil {
+			r, err = c.open(ctx)
+		}
+	}
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("%w: %w", ErrSlow, err) // it answered the probe
+		}
+		return nil, fmt.Errorf("open the repository in the %s: %w", c.Storage, err)
+	}
+	r.ConnectTime = c.Clock().Sub(start)
+	if c.ExpectedUniqueID != "" && r.UniqueID() != c.ExpectedUniqueID {
+		got := r.UniqueID()
+		_ = r.Close(ctx) // the mismatch is the news
+		return nil, fmt.Errorf("%w: unique id %s is expected, the %s has %s", ErrVanished, c.ExpectedUniqueID, c.Storage, got)
+	}
+	return r, nil
+}
+
+// missing is the error for a location without a repository, nil where there is one.
+func (c Connection) missing(loc location) error {
+	switch {
+	case loc.initialized:
+		return nil
+	case c.ExpectedUniqueID != "":
+		return fmt.Errorf("%w: the %s holds no repository any more; expected unique id %s", ErrVanished, c.Storage, c.ExpectedUniqueID)
+	case loc.found != "":
+		return fmt.Errorf("%w: the %s holds %q", ErrOccupied, c.Storage, loc.found)
+	default:
+		return fmt.Errorf("%w: the %s is empty", ErrNotInitialized, c.Storage)
+	}
+}
+
+// vanishedIfPinned turns a missing bucket or folder into a vanished repository where one was known.
+func (c Connection) vanishedIfPinned(err error) error {
+	if c.ExpectedUniqueID != "" && errors.Is(err, ErrLocationMissing) {
+		return fmt.Errorf("%w: %w", ErrVanished, err)
+	}
+	return err
+}
+
+func (c Connection) open(ctx context.Context) (*Repository, error) {
+	path, err := c.writeConfig()
+	if err != nil {
+		return nil, err
+	}
+	r := &Repository{config: path, clock: c.Clock}
+	rep, err := repo.Open(ctx, path, c.Password, &repo.Options{
+		DoNotWaitForUpgrade:  true, // an upgrade lock is an answer, not a reason to hang
+		DisableRepositoryLog: true, // log blobs in the user's bucket are of no use to anyone here
+		TimeNowFunc:          c.Clock,
+		OnFatalError:         func(err error) { r.fatal.CompareAndSwap(nil, &err) }, // the default ends the process
+	})
+	if err != nil {
+		_ = os.Remove(path)
+		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	direct, ok := rep.(repo.DirectRepository)
+	if !ok {
+		_ = rep.Close(ctx)
+		_ = os.Remove(path)
+		return nil, fmt.Errorf("open repository: unexpected kind %T", rep)
+	}
+	r.rep = direct
+	return r, nil
+}
+
+// writeConfig writes kopia's connection file. repo.Connect would do it, and would delete the cache and the file when
+// its first open fails.
+func (c Connection) writeConfig() (string, error) {
+	ci, err := c.Storage.connectionInfo()
+	if err != nil {
+		return "", err
+	}
+	lc := repo.LocalConfig{
+		Storage: &ci,
+		Caching: c.Cache.options(),
+		ClientOptions: repo.ClientOptions{
+			Username: c.Username, Hostname: c.Hostname, ReadOnly: c.ReadOnly,
+			Description: c.Storage.String(), Throttling: c.Throttle.limits(),
+		},
+	}
+	b, err := json.Marshal(lc)
+	if err != nil {
+		return "", fmt.Errorf("write connection file: %w", err)
+	}
+	path := filepath.Join(c.WorkDir, configName)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		return "", fmt.Errorf("write connection file: %w", err)
+	}
+	return path, nil
+}
+
+// options are hard limits: without the Limit fields kopia only sweeps what is older than some minutes, and one large
+// restore fills the volume (G-1).
+func (c Cache) options() *content.CachingOptions {
+	if c.Dir == "" {
+		return &content.CachingOptions{}
+	}
+	data, meta := max(c.ContentBytes, minCacheBytes), max(c.MetadataBytes, minCacheBytes)
+	return &content.CachingOptions{
+		CacheDirectory:        c.Dir,
+		ContentCacheSizeBytes: data, ContentCacheSizeLimitBytes: data,
+		MetadataCacheSizeBytes: meta, MetadataCacheSizeLimitBytes: meta,
+	}
+}
+
+// UniqueID is the repository's id in hex.
+func (r *Repository) UniqueID() string { return hex.EncodeToString(r.rep.UniqueID()) }
+
+// Owner is this client as user@host.
+func (r *Repository) Owner() string { return r.rep.ClientOptions().UsernameAtHost() }
+
+// Close ends the connection and removes the connection file. It works on a context that is over.
+func (r *Repository) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	err := r.rep.Close(ctx)
+	if rerr := os.Remove(r.config); err == nil && !errors.Is(rerr, os.ErrNotExist) {
+		err = rerr
+	}
+	if f := r.fatal.Load(); f != nil {
+		err = errors.Join(*f, err)
+	}
+	if err != nil {
+		return fmt.Errorf("close repository: %w", err)
+	}
+	return nil
+}
+
+// emptyDir removes what is in a directory, not the directory: it may be a mount.
+func emptyDir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("empty the cache: %w", err)
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return fmt.Errorf("empty the cache: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kopia/kopia/repo"
+	"github.com/kopia/kopia/repo/compression"
+	"github.com/kopia/kopia/repo/format"
+	"github.com/kopia/kopia/repo/maintenance"
+	"github.com/kopia/kopia/snapshot"
+	"github.com/kopia/kopia/snapshot/policy"
+)
+
+// What a new repository is made of where the user chose nothing: the fastest of the safe hashes, and a splitter that
+// still finds equal data after an insertion.
+const (
+	DefaultHash        = "BLAKE3-256-128"
+	DefaultSplitter    = "DYNAMIC-4M-BUZHASH"
+	DefaultCompression = "zstd-fastest"
+)
+
+// CreateOptions are fixed for the life of a repository. Empty means the default above, or kopia's.
+type CreateOptions struct {
+	Hash               string
+	Splitter           string
+	Encryption         string
+	ECC                string
+	ECCOverheadPercent int
+}
+
+// Create makes a repository, and only where nothing is: kopia's own Initialize would write into a folder or bucket that
+// holds other things. Somebody else may create it between the question and the answer; that is no error.
+func Create(ctx context.Context, c Connection, o CreateOptions) error {
+	if c.ExpectedUniqueID != "" {
+		// A known repository is never created again, whatever the storage looks like today (K-8).
+		return fmt.Errorf("%w: refusing to create a new one in its place", ErrVanished)
+	}
+	loc, err := c.Storage.probe(ctx, false)
+	if err != nil {
+		return err
+	}
+	if err := c.missing(loc); !errors.Is(err, ErrNotInitialized) {
+		return err
+	}
+	st, err := c.Storage.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer st.Close(context.WithoutCancel(ctx)) //nolint:errcheck // everything was written or failed by now
+	c.Storage.prepare()
+	err = repo.Initialize(ctx, st, &repo.NewRepositoryOptions{
+		BlockFormat: format.ContentFormat{
+			Hash: or(o.Hash, DefaultHash), Encryption: o.Encryption, ECC: o.ECC, ECCOverheadPercent: o.ECCOverheadPercent,
+			EnablePasswordChange: true,
+		},
+		ObjectFormat: format.ObjectFormat{Splitter: or(o.Splitter, DefaultSplitter)},
+	}, c.Password)
+	if err != nil && !errors.Is(err, repo.ErrAlreadyInitialized) {
+		return fmt.Errorf("create the repository in the %s: %w", c.Storage, err)
+	}
+	return nil
+}
+
+// Furnish gives a repository what Initialize leaves out and the CLI adds: a global policy and a maintenance owner. It is
+// idempotent, and runs after every bootstrap that may create, so that a mover killed in between is healed by the next.
+func (r *Repository) Furnish(ctx context.Context) error {
+	owned, err := maintenance.HasParams(ctx, r.rep)
+	if err != nil {
+		return fmt.Errorf("%w: read maintenance parameters: %w", ErrStorage, err)
+	}
+	_, err = policy.GetDefinedPolicy(ctx, r.rep, policy.GlobalPolicySourceInfo)
+	hasPolicy := err == nil
+	if err != nil && !errors.Is(err, policy.ErrPolicyNotFound) {
+		return fmt.Errorf("%w: read the global policy: %w", ErrStorage, err)
+	}
+	if !hasPolicy {
+		// A repository that is in use without a global policy lives by kopia's defaults; that is not ours to change.
+		ids, err := snapshot.ListSnapshotManifests(ctx, r.rep, nil, nil)
+		if err != nil {
+			return fmt.Errorf("%w: list snapshots: %w", ErrStorage, err)
+		}
+		hasPolicy = len(ids) > 0
+	}
+	if owned && hasPolicy {
+		return nil
+	}
+	return r.write(ctx, "furnish", nil, func(ctx context.Context, w repo.RepositoryWriter) error {
+		if !hasPolicy {
+			if err := policy.SetPolicy(ctx, w, policy.GlobalPolicySourceInfo, globalPolicy()); err != nil {
+				return fmt.Errorf("store the global policy: %w", err)
+			}
+		}
+		if owned {
+			return nil
+		}
+		p := maintenance.DefaultParams()
+		p.Owner = r.Owner()
+		if err := maintenance.SetParams(ctx, w, &p); err != nil {
+			return fmt.Errorf("store the maintenance owner: %w", err)
+		}
+		return nil
+	})
+}
+
+// globalPolicy keeps everything: retention is the controller's work, and kopia's default would prune what a Snapshot
+// object still names.
+func globalPolicy() *policy.Policy {
+	return &policy.Policy{
+		RetentionPolicy:   keepAll(),
+		CompressionPolicy: policy.CompressionPolicy{CompressorName: compression.Name(DefaultCompression)},
+	}
+}
+
+// write runs one write session: it flushes on success and on success only.
+func (r *Repository) write(ctx context.Context, purpose string, onUpload func(int64), f func(context.Context, repo.RepositoryWriter) error) error {
+	err := repo.WriteSession(ctx, r.rep, repo.WriteSessionOptions{Purpose: purpose, OnUpload: onUpload}, f)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrSource), errors.Is(err, ErrStorage), errors.Is(err, ErrInterrupted):
+		return fmt.Errorf("%s: %w", purpose, err)
+	default:
+		return fmt.Errorf("%s: %w: %w", purpose, ErrStorage, err) // what is left is the flush
+	}
+}
+
+func or(s, def string) string {
+	if s == "" {
+		return def
+	}
+	return s
+}

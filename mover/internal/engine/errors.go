@@ -1,0 +1,49 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+
+	"github.com/kopia/kopia/repo"
+	"github.com/kopia/kopia/repo/blob"
+	"github.com/kopia/kopia/snapshot"
+)
+
+// Facts that callers branch on. Kopia's own sentinels are exported again here, so that nobody else imports kopia.
+var (
+	// ErrWrongPassword: there is a repository, and this is not its password.
+	ErrWrongPassword = repo.ErrInvalidPassword
+	// ErrUpgrading: another kopia holds the upgrade lock.
+	ErrUpgrading = repo.ErrRepositoryUnavailableDueToUpgradeInProgress
+	// ErrStoreCredentials: the store says that the session token has expired.
+	ErrStoreCredentials = blob.ErrInvalidCredentials
+	// ErrBlobNotFound: a blob that must exist does not.
+	ErrBlobNotFound = blob.ErrBlobNotFound
+	// ErrSnapshotNotFound: no manifest has this id.
+	ErrSnapshotNotFound = snapshot.ErrSnapshotNotFound
+
+	// ErrNotInitialized: the location is reachable, and proven to hold nothing.
+	ErrNotInitialized = errors.New("no repository here")
+	// ErrOccupied: the location holds something, and it is not a kopia repository. Nothing was written.
+	ErrOccupied = errors.New("the location holds something that is not a kopia repository")
+	// ErrVanished: a repository was known here and is gone, or another one is in its place.
+	ErrVanished = errors.New("the repository that was here is gone")
+	// ErrLocationMissing: the bucket or folder does not exist.
+	ErrLocationMissing = errors.New("the location does not exist")
+	// ErrUnreachable: the store did not answer.
+	ErrUnreachable = errors.New("the store does not answer")
+	// ErrSlow: the store answers, but the work did not fit into its deadline.
+	ErrSlow = errors.New("the store answers, but too slowly")
+	// ErrStorage wraps whatever the store answered, so that it is not taken for a fault of the source or the target.
+	ErrStorage = errors.New("the store failed")
+	// ErrSource wraps a fault of the source of a backup.
+	ErrSource = errors.New("the source cannot be read")
+	// ErrTarget wraps a fault of the target of a restore.
+	ErrTarget = errors.New("the target cannot be written")
+	// ErrInterrupted: an upload was cancelled and saved as a checkpoint.
+	ErrInterrupted = errors.New("interrupted; what was stored is kept as a checkpoint")
+	// ErrBadName: a snapshot names an entry in a way that no file system can hold.
+	ErrBadName = errors.New("the snapshot holds an entry with an impossible name")
+)

@@ -1,0 +1,190 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/kopia/kopia/repo/blob"
+	"github.com/kopia/kopia/repo/format"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"golang.org/x/sys/unix"
+)
+
+// ErrBadCA: the CA bundle holds no certificate.
+var ErrBadCA = errors.New("the CA bundle holds no PEM certificate")
+
+// probeTimeout bounds the question whether a store answers at all. It is short on purpose: a store that does not answer
+// a listing of one key in this time is down, while an open that takes longer is merely slow (C-3).
+const probeTimeout = 30 * time.Second
+
+// probeRetries is how often the S3 client repeats a request by itself. Kopia repeats ten times with pauses of up to 32 s
+// and then only knows that its context ended; the probe wants the store's own answer.
+const probeRetries = 2
+
+// location is what a probe found.
+type location struct {
+	initialized bool
+	// found names one thing that is there although no repository is.
+	found string
+}
+
+// probe asks the storage what it holds, once and without kopia's retries, so that the answer is typed and quick.
+func (s Storage) probe(ctx context.Context, readOnly bool) (location, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	var (
+		loc location
+		err error
+	)
+	switch {
+	case s.Filesystem != nil:
+		loc, err = s.probeFolder(ctx, readOnly)
+	case s.S3 != nil:
+		loc, err = s.S3.probe(ctx)
+	default:
+		return location{}, errors.New("probe storage: no backend is set")
+	}
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = fmt.Errorf("%w: %w", ErrUnreachable, err)
+		}
+		return location{}, fmt.Errorf("look into the %s: %w", s, err)
+	}
+	return loc, nil
+}
+
+func (s Storage) probeFolder(ctx context.Context, readOnly bool) (location, error) {
+	path := s.Filesystem.Path
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return location{}, fmt.Errorf("%w: %w", ErrLocationMissing, err)
+	}
+	if err != nil {
+		return location{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	if !st.IsDir() {
+		return location{}, fmt.Errorf("%w: it is a file", ErrOccupied)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return location{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	if !readOnly {
+		// Without this a folder that cannot be written is found only after ten retries inside kopia.
+		if err := unix.Access(path, unix.W_OK|unix.X_OK); err != nil {
+			return location{}, fmt.Errorf("%w: %w", ErrStorage, &fs.PathError{Op: "write to", Path: path, Err: err})
+		}
+	}
+	var loc location
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case name == format.KopiaRepositoryBlobID+".f":
+			return location{initialized: true}, nil
+		case !isLeftover(name) && loc.found == "":
+			loc.found = name
+		}
+	}
+	if loc.found == "" {
+		return loc, nil
+	}
+	// An old layout may keep the format blob elsewhere: ask kopia before calling it foreign.
+	bs, err := s.open(ctx)
+	if err != nil {
+		return location{}, err
+	}
+	defer bs.Close(context.WithoutCancel(ctx)) //nolint:errcheck // a folder has nothing to close
+	_, err = bs.GetMetadata(ctx, format.KopiaRepositoryBlobID)
+	if err == nil {
+		return location{initialized: true}, nil
+	}
+	if errors.Is(err, blob.ErrBlobNotFound) {
+		return loc, nil
+	}
+	return location{}, fmt.Errorf("%w: %w", ErrStorage, err)
+}
+
+func (s S3) probe(ctx context.Context) (location, error) {
+	cli, err := s.client()
+	if err != nil {
+		return location{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the listing, which runs in a goroutine of the client
+	var loc location
+	// The listing comes first: its answer has a body, so a missing bucket is told apart from a missing key.
+	for o := range cli.ListObjects(ctx, s.Bucket, minio.ListObjectsOptions{Prefix: s.Prefix, Recursive: true, MaxKeys: 1}) {
+		if o.Err != nil {
+			return location{}, s3Error(o.Err)
+		}
+		loc.found = o.Key
+		break
+	}
+	if loc.found == "" {
+		return loc, nil
+	}
+	_, err = cli.StatObject(ctx, s.Bucket, s.Prefix+format.KopiaRepositoryBlobID, minio.StatObjectOptions{})
+	if err == nil {
+		return location{initialized: true}, nil
+	}
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) && answer.Code == minio.NoSuchKey {
+		return loc, nil
+	}
+	return location{}, s3Error(err)
+}
+
+func s3Error(err error) error {
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) && answer.Code == minio.NoSuchBucket {
+		return fmt.Errorf("%w: %w", ErrLocationMissing, err)
+	}
+	return fmt.Errorf("%w: %w", ErrStorage, err)
+}
+
+func (s S3) client() (*minio.Client, error) {
+	t, err := s.transport()
+	if err != nil {
+		return nil, err
+	}
+	// The same chain as kopia's: keys first, then what the cloud projected.
+	chain := credentials.NewChainCredentials([]credentials.Provider{
+		&credentials.Static{Value: credentials.Value{
+			AccessKeyID: s.AccessKeyID, SecretAccessKey: s.SecretAccessKey, SessionToken: s.SessionToken,
+			SignerType: credentials.SignatureV4,
+		}},
+		&credentials.EnvAWS{},
+		&credentials.IAM{},
+	})
+	cli, err := minio.New(s.endpoint(), &minio.Options{
+		Creds: chain, Secure: !s.DisableTLS, Region: s.Region, Transport: t, MaxRetries: probeRetries,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make S3 client: %w", err)
+	}
+	return cli, nil
+}
+
+func tlsConfig(rootCA []byte, skipVerify bool) (*tls.Config, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	switch {
+	case skipVerify:
+		conf.InsecureSkipVerify = true //nolint:gosec // the user asked for it by name
+	case len(rootCA) > 0:
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(rootCA) {
+			return nil, ErrBadCA
+		}
+		conf.RootCAs = pool
+	}
+	return conf, nil
+}

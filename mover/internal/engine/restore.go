@@ -1,0 +1,293 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/kopia/kopia/repo/object"
+	"github.com/kopia/kopia/snapshot"
+	"golang.org/x/sys/unix"
+)
+
+// Restore says how a snapshot is written into a folder. The zero value of every switch is kopia's own default, except
+// where the name says otherwise.
+type Restore struct {
+	Target   string
+	Parallel int
+
+	// DeleteExtra removes from the target, and from nowhere else, what the snapshot does not hold.
+	DeleteExtra bool
+	// InPlace writes into the existing file instead of a new one that takes its name when it is whole.
+	InPlace bool
+	// Sparse leaves holes where the content is zero.
+	Sparse bool
+
+	SkipOwners, SkipPermissions, SkipTimes bool
+	// KeepFiles, KeepDirectories and KeepLinks refuse to overwrite what is there.
+	KeepFiles, KeepDirectories, KeepLinks bool
+	// SkipExisting leaves a file alone that has the right size and time, so that a second attempt goes on where the
+	// first one ended.
+	SkipExisting bool
+	// IgnoreErrors counts an entry that cannot be written and goes on.
+	IgnoreErrors bool
+
+	Progress *Counters
+}
+
+// Restored is the outcome.
+type Restored struct {
+	Files, Dirs, Links, Bytes int64
+	Skipped, Deleted          int64
+	// Failed counts entries that could not be written, with IgnoreErrors.
+	Failed int64
+	// Faults are the first of them.
+	Faults    []Fault
+	Ownership Ownership
+}
+
+// Ownership counts entries whose owner, mode and times were set, and those where one of them could not be.
+type Ownership struct {
+	Applied, Failed int64
+	Paths           []Fault
+}
+
+// restorer walks one snapshot. It does the walk itself instead of handing an Output to kopia: kopia reads a folder's
+// time as the newest time of what is in it, queues the whole tree in memory before it writes the first byte, and with
+// ignored errors never finishes the folders above them.
+type restorer struct {
+	Restore
+
+	repo *Repository
+	euid int
+	slot chan struct{} // one per worker beside the walking goroutine
+
+	mu  sync.Mutex
+	out Restored
+}
+
+// Restore writes a snapshot below a target that must exist. It either has written everything when it returns nil, or
+// says what is missing.
+func (r *Repository) Restore(ctx context.Context, s Snapshot, o Restore) (Restored, error) {
+	if s.manifest == nil || s.manifest.RootEntry == nil {
+		return Restored{}, fmt.Errorf("restore %s: %w", s.ID, errNoRoot)
+	}
+	root, err := os.OpenRoot(o.Target)
+	if err != nil {
+		return Restored{}, fmt.Errorf("%w: %w", ErrTarget, err)
+	}
+	defer root.Close() //nolint:errcheck // only read from
+	o.Progress.TotalBytes.Store(s.Size)
+	o.Progress.TotalFiles.Store(s.Files)
+	w := &restorer{Restore: o, repo: r, euid: os.Geteuid(), slot: make(chan struct{}, max(o.Parallel-1, 0))}
+	err = w.start(ctx, root, s.manifest.RootEntry)
+	if err == nil {
+		err = syncfs(root)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out, err
+}
+
+func (w *restorer) start(ctx context.Context, root *os.Root, e *snapshot.DirEntry) error {
+	if e.Type == snapshot.EntryTypeDirectory {
+		return w.dir(ctx, place{root, "."}, "", e)
+	}
+	// A snapshot of a single file or stream is restored as that file inside the target.
+	if err := checkName(e.Name); err != nil {
+		return err
+	}
+	return w.entry(ctx, place{root, e.Name}, e.Name, e)
+}
+
+// place is a name in a folder. Every folder is an os.Root of its own: an operation touches that folder or nothing, also
+// when somebody swaps a folder for a link meanwhile.
+type place struct {
+	in   *os.Root
+	name string
+}
+
+// dir restores a folder: itself, then what is in it, then its owner, mode and time. The time has to be last, every
+// entry written into it changes it.
+func (w *restorer) dir(ctx context.Context, at place, rel string, e *snapshot.DirEntry) error {
+	entries, err := w.repo.readDir(ctx, e)
+	if err != nil {
+		return w.tolerate(ctx, rel, e, err)
+	}
+	dir, err := w.beginDir(at, rel, entries)
+	if err != nil {
+		return w.tolerate(ctx, rel, e, err)
+	}
+	err = w.children(ctx, dir, rel, entries)
+	_ = dir.Close()
+	if err != nil {
+		return err
+	}
+	w.count(func(o *Restored) { o.Dirs++ })
+	w.attributes(at, rel, e)
+	return nil
+}
+
+// children restores entries, in other workers as long as there are any, else here. So at most one folder per level and
+// worker is in memory, however large the tree.
+func (w *restorer) children(ctx context.Context, dir *os.Root, rel string, entries []*snapshot.DirEntry) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	run := func(e *snapshot.DirEntry) {
+		if err := w.entry(ctx, place{dir, e.Name}, path.Join(rel, e.Name), e); err != nil {
+			cancel(err) // the first one wins
+		}
+	}
+	for _, e := range entries {
+		if ctx.Err() != nil {
+			break
+		}
+		select {
+		case w.slot <- struct{}{}:
+			wg.Go(func() {
+				defer func() { <-w.slot }()
+				run(e)
+			})
+		default:
+			run(e)
+		}
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+func (w *restorer) entry(ctx context.Context, at place, rel string, e *snapshot.DirEntry) error {
+	switch e.Type {
+	case snapshot.EntryTypeDirectory:
+		return w.dir(ctx, at, rel, e)
+	case snapshot.EntryTypeFile:
+		defer w.Progress.Files.Add(1)
+		return w.tolerate(ctx, rel, e, w.file(ctx, at, rel, e))
+	case snapshot.EntryTypeSymlink:
+		return w.tolerate(ctx, rel, e, w.link(ctx, at, rel, e))
+	default:
+		return w.tolerate(ctx, rel, e, fmt.Errorf("restore %s: unknown entry type %q", rel, e.Type))
+	}
+}
+
+// tolerate counts an error where the user asked to go on. The end of the context is never tolerated, nor is a full
+// target: every further file would fail the same way.
+func (w *restorer) tolerate(ctx context.Context, rel string, e *snapshot.DirEntry, err error) error {
+	if err == nil {
+		return nil
+	}
+	if !w.IgnoreErrors || ctx.Err() != nil || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return err
+	}
+	w.count(func(o *Restored) {
+		o.Failed++
+		if len(o.Faults) < MaxPaths {
+			o.Faults = append(o.Faults, restoreFault(rel, e, err))
+		}
+	})
+	return nil
+}
+
+func (w *restorer) count(f func(*Restored)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f(&w.out)
+}
+
+// syncfs makes what was written durable before it is reported.
+func syncfs(root *os.Root) error {
+	d, err := root.Open(".")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrTarget, err)
+	}
+	defer d.Close() //nolint:errcheck // only read from
+	if err := unix.Syncfs(int(d.Fd())); err != nil {
+		return fmt.Errorf("%w: sync: %w", ErrTarget, err)
+	}
+	return nil
+}
+
+// readDir reads a stored folder as it is. Kopia's reader would replace the time of every folder in it.
+func (r *Repository) readDir(ctx context.Context, e *snapshot.DirEntry) ([]*snapshot.DirEntry, error) {
+	rd, err := r.rep.OpenObject(ctx, e.ObjectID)
+	if err != nil {
+		return nil, storageError("read a folder", err)
+	}
+	defer rd.Close() //nolint:errcheck // only read from
+	var m snapshot.DirManifest
+	if err := json.NewDecoder(rd).Decode(&m); err != nil {
+		return nil, storageError("read a folder", err)
+	}
+	if m.StreamType != dirStream {
+		return nil, storageError("read a folder", fmt.Errorf("unknown format %q", m.StreamType))
+	}
+	seen := make(map[string]bool, len(m.Entries))
+	for _, c := range m.Entries {
+		if err := checkName(c.Name); err != nil {
+			return nil, err
+		}
+		if seen[c.Name] {
+			return nil, fmt.Errorf("%w: %q twice in one folder", ErrBadName, c.Name)
+		}
+		seen[c.Name] = true
+	}
+	return m.Entries, nil
+}
+
+// dirStream marks a stored folder.
+const dirStream = "kopia:directory"
+
+func (r *Repository) readLink(ctx context.Context, id object.ID) (string, error) {
+	rd, err := r.rep.OpenObject(ctx, id)
+	if err != nil {
+		return "", storageError("read a link", err)
+	}
+	defer rd.Close() //nolint:errcheck // only read from
+	b, err := io.ReadAll(io.LimitReader(rd, unix.PathMax+1))
+	if err != nil {
+		return "", storageError("read a link", err)
+	}
+	if len(b) > unix.PathMax {
+		return "", fmt.Errorf("%w: a link target of more than %d bytes", ErrBadName, unix.PathMax)
+	}
+	return string(b), nil
+}
+
+func storageError(what string, err error) error {
+	return fmt.Errorf("%w: %s: %w", ErrStorage, what, err)
+}
+
+// checkName refuses names that no folder can hold. os.Root would stop most of them; a clear word is better.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || filepath.Base(name) != name {
+		return fmt.Errorf("%w: %q", ErrBadName, name)
+	}
+	return nil
+}
+
+func restoreFault(rel string, e *snapshot.DirEntry, err error) Fault {
+	return Fault{Path: rel, UID: int64(e.UserID), Mode: modeOf(e), Reason: reasonOf(err), Cause: err}
+}
+
+// modeOf is the stored mode with its type.
+func modeOf(e *snapshot.DirEntry) os.FileMode {
+	m := os.FileMode(e.Permissions) //nolint:gosec // twelve bits
+	switch e.Type {
+	case snapshot.EntryTypeDirectory:
+		m |= os.ModeDir
+	case snapshot.EntryTypeSymlink:
+		m |= os.ModeSymlink
+	}
+	return m
+}

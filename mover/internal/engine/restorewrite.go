@@ -1,0 +1,369 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/kopia/kopia/snapshot"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// workDirMode lets nobody else look into a folder that has not its final owner yet.
+	workDirMode = 0o700
+	copyBuffer  = 1 << 20
+	// holeSize is the unit in which zeros become holes: a page, the block of all common file systems.
+	holeSize = 4 << 10
+)
+
+// beginDir makes or takes over a folder, and opens it.
+func (w *restorer) beginDir(at place, rel string, entries []*snapshot.DirEntry) (*os.Root, error) {
+	st, err := at.in.Lstat(at.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = at.in.Mkdir(at.name, workDirMode)
+	case err != nil:
+	case !st.IsDir():
+		if err = w.mayReplace(st, rel); err == nil {
+			if err = at.in.Remove(at.name); err == nil {
+				err = at.in.Mkdir(at.name, workDirMode)
+			}
+		}
+	case w.euid != 0 && st.Mode().Perm()&workDirMode != workDirMode:
+		_ = at.in.Chmod(at.name, st.Mode().Perm()|workDirMode) // where it is not ours, the next step says so
+	}
+	if err != nil {
+		return nil, targetError(rel, err)
+	}
+	dir, err := at.in.OpenRoot(at.name)
+	if err != nil {
+		return nil, targetError(rel, err)
+	}
+	if err := w.clear(dir, rel, entries); err != nil {
+		_ = dir.Close()
+		return nil, targetError(rel, err)
+	}
+	return dir, nil
+}
+
+// clear deals with what is in a folder already.
+func (w *restorer) clear(dir *os.Root, rel string, entries []*snapshot.DirEntry) error {
+	if !w.DeleteExtra && !w.KeepDirectories {
+		return nil
+	}
+	d, err := dir.Open(".")
+	if err != nil {
+		return err //nolint:wrapcheck // the caller adds the path
+	}
+	existing, err := d.ReadDir(-1)
+	_ = d.Close()
+	if err != nil {
+		return err //nolint:wrapcheck // the caller adds the path
+	}
+	isDir := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		isDir[e.Name] = e.Type == snapshot.EntryTypeDirectory
+	}
+	for _, have := range existing {
+		if rel == "" && isLeftover(have.Name()) {
+			continue // belongs to the file system, not to the data
+		}
+		if w.KeepDirectories {
+			return fmt.Errorf("the folder is not empty, and overwriteDirectories is false: %w", fs.ErrExist)
+		}
+		want, known := isDir[have.Name()]
+		if known && want == have.IsDir() {
+			continue
+		}
+		if err := dir.RemoveAll(have.Name()); err != nil {
+			return err //nolint:wrapcheck // the caller adds the path
+		}
+		w.count(func(o *Restored) { o.Deleted++ })
+	}
+	return nil
+}
+
+// mayReplace says whether something that is no folder may be written over.
+func (w *restorer) mayReplace(st fs.FileInfo, rel string) error {
+	switch {
+	case st.IsDir():
+		return fmt.Errorf("a folder is in the way of %s; enableFileDeletion would remove it: %w", rel, fs.ErrExist)
+	case st.Mode()&os.ModeSymlink != 0 && w.KeepLinks:
+		return fmt.Errorf("a link is in the way, and overwriteSymlinks is false: %w", fs.ErrExist)
+	case st.Mode()&os.ModeSymlink == 0 && w.KeepFiles:
+		return fmt.Errorf("a file is in the way, and overwriteFiles is false: %w", fs.ErrExist)
+	}
+	return nil
+}
+
+func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.DirEntry) error {
+	st, err := at.in.Lstat(at.name)
+	exists := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return targetError(rel, err)
+	}
+	if exists && w.SkipExisting && isSame(st, e) {
+		w.attributes(at, rel, e) // the first attempt may have ended before it came to them
+		w.Progress.Bytes.Add(e.FileSize)
+		w.count(func(o *Restored) { o.Skipped++ })
+		return nil
+	}
+	if exists {
+		if err := w.mayReplace(st, rel); err != nil {
+			return targetError(rel, err)
+		}
+	}
+	tmp := at
+	if w.InPlace {
+		if exists && !st.Mode().IsRegular() {
+			if err := at.in.Remove(at.name); err != nil { // writing would follow a link, or fill a pipe
+				return targetError(rel, err)
+			}
+		}
+	} else {
+		// The name is the same in every attempt, so that what a killed one left is used up and not left behind.
+		tmp.name = partName(e.Name)
+		if err := at.in.Remove(tmp.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return targetError(rel, err)
+		}
+	}
+	if err := w.content(ctx, tmp, e); err != nil {
+		if !w.InPlace {
+			_ = at.in.Remove(tmp.name)
+		}
+		if errors.Is(err, ErrStorage) || ctx.Err() != nil {
+			return fmt.Errorf("restore %s: %w", rel, err)
+		}
+		return targetError(rel, err)
+	}
+	w.attributes(tmp, rel, e)
+	if tmp != at {
+		if err := at.in.Rename(tmp.name, at.name); err != nil {
+			_ = at.in.Remove(tmp.name)
+			return targetError(rel, err)
+		}
+	}
+	w.count(func(o *Restored) { o.Files++; o.Bytes += e.FileSize })
+	return nil
+}
+
+// content writes what a file holds.
+func (w *restorer) content(ctx context.Context, at place, e *snapshot.DirEntry) error {
+	rd, err := w.repo.rep.OpenObject(ctx, e.ObjectID)
+	if err != nil {
+		return storageError("open content", err)
+	}
+	defer rd.Close() //nolint:errcheck // only read from
+	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if !w.InPlace {
+		flags |= os.O_EXCL
+	}
+	f, err := at.in.OpenFile(at.name, flags, 0o600)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller adds the path
+	}
+	err = w.copy(ctx, f, rd)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func (w *restorer) copy(ctx context.Context, f *os.File, rd io.Reader) error {
+	buf := make([]byte, copyBuffer)
+	var size int64
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		n, rerr := io.ReadFull(rd, buf)
+		if n > 0 {
+			if err := w.put(f, buf[:n], size); err != nil {
+				return err
+			}
+			size += int64(n)
+			w.Progress.Bytes.Add(int64(n))
+		}
+		switch {
+		case errors.Is(rerr, io.EOF), errors.Is(rerr, io.ErrUnexpectedEOF):
+			if w.Sparse {
+				return f.Truncate(size) //nolint:wrapcheck // a hole at the end has no bytes that would make it
+			}
+			return nil
+		case rerr != nil:
+			return storageError("read content", rerr)
+		}
+	}
+}
+
+// put writes one buffer, leaving out whole pages of zeros where holes are wanted.
+func (w *restorer) put(f *os.File, b []byte, off int64) error {
+	if !w.Sparse {
+		_, err := f.WriteAt(b, off)
+		return err //nolint:wrapcheck // the caller adds the path
+	}
+	for len(b) > 0 {
+		zeros := len(b[:run(b, true)])
+		off, b = off+int64(zeros), b[zeros:]
+		data := b[:run(b, false)]
+		if len(data) > 0 {
+			if _, err := f.WriteAt(data, off); err != nil {
+				return err //nolint:wrapcheck // the caller adds the path
+			}
+		}
+		off, b = off+int64(len(data)), b[len(data):]
+	}
+	return nil
+}
+
+var zeroPage [holeSize]byte
+
+// run is the length of the run of pages at the start of b that are all zero, or that are not.
+func run(b []byte, zero bool) int {
+	n := 0
+	for n < len(b) {
+		page := b[n:min(n+holeSize, len(b))]
+		if bytes.Equal(page, zeroPage[:len(page)]) != zero {
+			break
+		}
+		n += len(page)
+	}
+	return n
+}
+
+func (w *restorer) link(ctx context.Context, at place, rel string, e *snapshot.DirEntry) error {
+	target, err := w.repo.readLink(ctx, e.ObjectID)
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", rel, err)
+	}
+	st, err := at.in.Lstat(at.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return targetError(rel, err)
+	default:
+		if have, rerr := at.in.Readlink(at.name); rerr == nil && have == target && w.SkipExisting {
+			w.attributes(at, rel, e)
+			w.count(func(o *Restored) { o.Skipped++ })
+			return nil
+		}
+		if err := w.mayReplace(st, rel); err != nil {
+			return targetError(rel, err)
+		}
+		if err := at.in.Remove(at.name); err != nil {
+			return targetError(rel, err)
+		}
+	}
+	// The target may be any text: it is data. Nothing here ever follows it out of the folder.
+	if err := at.in.Symlink(target, at.name); err != nil {
+		return targetError(rel, err)
+	}
+	w.attributes(at, rel, e)
+	w.count(func(o *Restored) { o.Links++ })
+	return nil
+}
+
+// isSame compares size and time, to the second: some file systems keep no more.
+func isSame(st fs.FileInfo, e *snapshot.DirEntry) bool {
+	return st.Mode().IsRegular() && st.Size() == e.FileSize &&
+		st.ModTime().Truncate(time.Second).Equal(e.ModTime.ToTime().Truncate(time.Second))
+}
+
+func partName(name string) string {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return fmt.Sprintf(".kopiur-part-%016x", h.Sum64())
+}
+
+func targetError(rel string, err error) error {
+	if rel == "" {
+		rel = "the target itself"
+	}
+	return fmt.Errorf("%w: %s: %w", ErrTarget, rel, err)
+}
+
+// attributes sets owner, mode and time, in this order: a change of owner clears the set-id bits, and both change
+// nothing about the time. What cannot be set is counted and never stops the restore by itself; the operation decides
+// what a count means.
+func (w *restorer) attributes(at place, rel string, e *snapshot.DirEntry) {
+	var faults []error
+	owned := true
+	if !w.SkipOwners {
+		if err := at.in.Lchown(at.name, int(e.UserID), int(e.GroupID)); err != nil {
+			owned = false
+			faults = append(faults, err)
+		}
+	}
+	if e.Type != snapshot.EntryTypeSymlink && !w.SkipPermissions {
+		mode := modeOf(e) & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)
+		if mode != mode.Perm() && !(owned && w.owns(at, e)) {
+			// A set-id bit means something else under another owner: it would hand out that owner's rights.
+			mode = mode.Perm()
+			if len(faults) == 0 {
+				faults = append(faults, errSpecialBits)
+			}
+		}
+		if err := at.in.Chmod(at.name, mode); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if !w.SkipTimes {
+		if err := setTime(at, e); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	w.count(func(o *Restored) {
+		if len(faults) == 0 {
+			o.Ownership.Applied++
+			return
+		}
+		o.Ownership.Failed++
+		if len(o.Ownership.Paths) < MaxPaths {
+			f := restoreFault(rel, e, errors.Join(faults...))
+			if rel == "" {
+				f.Path = "."
+			}
+			o.Ownership.Paths = append(o.Ownership.Paths, f)
+		}
+	})
+}
+
+var errSpecialBits = errors.New("set-id and sticky bits were dropped, the owner is another one")
+
+// owns reports that the entry has the stored owner; without the attempt to set it, it may have it by chance.
+func (w *restorer) owns(at place, e *snapshot.DirEntry) bool {
+	if !w.SkipOwners {
+		return true
+	}
+	st, err := at.in.Lstat(at.name)
+	if err != nil {
+		return false
+	}
+	own, ok := st.Sys().(*syscall.Stat_t)
+	return ok && own.Uid == e.UserID && own.Gid == e.GroupID
+}
+
+func setTime(at place, e *snapshot.DirEntry) error {
+	t := e.ModTime.ToTime()
+	if e.Type != snapshot.EntryTypeSymlink {
+		return at.in.Chtimes(at.name, t, t) //nolint:wrapcheck // counted with its path
+	}
+	d, err := at.in.Open(".")
+	if err != nil {
+		return err //nolint:wrapcheck // counted with its path
+	}
+	defer d.Close() //nolint:errcheck // only read from
+	ts := unix.NsecToTimespec(t.UnixNano())
+	return unix.UtimesNanoAt(int(d.Fd()), at.name, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW) //nolint:wrapcheck // counted
+}

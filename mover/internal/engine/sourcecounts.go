@@ -1,0 +1,212 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxPaths is how many paths an outcome names.
+const MaxPaths = 20
+
+// ErrUnsupportedName: kopia keeps names as JSON strings, which turn every byte that is not UTF-8 into the same
+// character; two files would become one.
+var ErrUnsupportedName = errors.New("the name is not UTF-8")
+
+// Fault is one entry that was not stored, or not restored as it was.
+type Fault struct {
+	Path   string
+	UID    int64
+	Mode   os.FileMode
+	Reason string
+	// Cause is what the system said.
+	Cause error
+}
+
+// Unstored counts what a snapshot lacks.
+type Unstored struct {
+	// Unreadable entries, whether or not the policy tolerates them.
+	Unreadable int64
+	// Ignored counts entries that a rule excluded; a folder counts once.
+	Ignored          int64
+	UnsupportedNames int64
+	// Unsupported counts by kind: fifo, socket, device, xattr, acl, hardlink.
+	Unsupported map[string]int64
+	// Paths are the first MaxPaths unreadable entries and unsupported names.
+	Paths []Fault
+}
+
+// sourceCounts is shared by all workers of one upload.
+type sourceCounts struct {
+	newFiles, modified atomic.Int64
+
+	noXattrs atomic.Bool // the file system has none
+
+	mu sync.Mutex
+	u  Unstored
+}
+
+func newSourceCounts() *sourceCounts {
+	return &sourceCounts{u: Unstored{Unsupported: map[string]int64{}}}
+}
+
+func (c *sourceCounts) changed(known bool) {
+	if known {
+		c.modified.Add(1)
+	} else {
+		c.newFiles.Add(1)
+	}
+}
+
+// unreadable counts an entry once, however often it is tried.
+func (c *sourceCounts) unreadable(e *sourceEntry, err error) {
+	if !e.fault() {
+		return
+	}
+	f := faultOf(e, err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.u.Unreadable++
+	c.path(f)
+}
+
+func (c *sourceCounts) badName(e *sourceEntry) {
+	f := faultOf(e, ErrUnsupportedName)
+	f.Reason = "UnsupportedName"
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.u.UnsupportedNames++
+	c.path(f)
+}
+
+func (c *sourceCounts) path(f Fault) {
+	if len(c.u.Paths) < MaxPaths {
+		c.u.Paths = append(c.u.Paths, f)
+	}
+}
+
+func (c *sourceCounts) unsupported(kind string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.u.Unsupported[kind]++
+}
+
+func (c *sourceCounts) ignored() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.u.Ignored++
+}
+
+// attributes counts what kopia drops from an entry that it does store.
+func (c *sourceCounts) attributes(e *sourceEntry) {
+	if st, ok := e.info.Sys().(*syscall.Stat_t); ok && e.info.Mode().IsRegular() && st.Nlink > 1 {
+		c.unsupported("hardlink")
+	}
+	if c.noXattrs.Load() {
+		return
+	}
+	xattr, acl, err := extended(e.local())
+	if errors.Is(err, unix.ENOTSUP) {
+		c.noXattrs.Store(true)
+		return
+	}
+	if xattr {
+		c.unsupported("xattr")
+	}
+	if acl {
+		c.unsupported("acl")
+	}
+}
+
+func (c *sourceCounts) result() Unstored {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := c.u
+	u.Paths = append([]Fault(nil), c.u.Paths...)
+	u.Unsupported = make(map[string]int64, len(c.u.Unsupported))
+	for k, n := range c.u.Unsupported {
+		u.Unsupported[k] = n
+	}
+	return u
+}
+
+func faultOf(e *sourceEntry, err error) Fault {
+	f := Fault{Path: e.rel(), Mode: e.Mode(), UID: int64(e.Owner().UserID), Reason: reasonOf(err), Cause: err}
+	if f.Path == "" {
+		f.Path = "."
+	}
+	return f
+}
+
+// reasonOf is the system's own short text, without the path: status texts must not change from run to run.
+func reasonOf(err error) string {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno.Error()
+	}
+	return err.Error()
+}
+
+// extended reports extended attributes and ACLs. What a security module or an overlay puts on every file is not the
+// user's and not counted.
+func extended(path string) (xattr, acl bool, err error) {
+	var small [512]byte
+	buf := small[:]
+	n, err := unix.Llistxattr(path, buf)
+	if errors.Is(err, unix.ERANGE) {
+		buf = make([]byte, 64<<10) // the kernel's own limit
+		n, err = unix.Llistxattr(path, buf)
+	}
+	if err != nil {
+		return false, false, err //nolint:wrapcheck // compared by the caller
+	}
+	for name := range strings.SplitSeq(string(buf[:n]), "\x00") {
+		switch {
+		case name == "", name == "security.selinux", name == "security.ima", name == "security.evm",
+			strings.HasPrefix(name, "trusted.overlay."), strings.HasPrefix(name, "system.nfs4"):
+		case strings.HasPrefix(name, "system.posix_acl_"):
+			acl = true
+		default:
+			xattr = true
+		}
+	}
+	return xattr, acl, nil
+}
+
+func kindOf(m os.FileMode) string {
+	switch {
+	case m&os.ModeNamedPipe != 0:
+		return "fifo"
+	case m&os.ModeSocket != 0:
+		return "socket"
+	case m&os.ModeDevice != 0:
+		return "device"
+	default:
+		return "other"
+	}
+}
+
+// escapeName shows bytes that are not UTF-8 as \xNN.
+func escapeName(name string) string {
+	var b strings.Builder
+	for len(name) > 0 {
+		r, n := utf8.DecodeRuneInString(name)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, name[0])
+		} else {
+			b.WriteString(name[:n])
+		}
+		name = name[n:]
+	}
+	return b.String()
+}

@@ -1,0 +1,97 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/kopia/kopia/fs"
+	"github.com/kopia/kopia/repo"
+	"github.com/kopia/kopia/snapshot"
+	"github.com/kopia/kopia/snapshot/policy"
+	"github.com/kopia/kopia/snapshot/snapshotfs"
+	"github.com/kopia/kopia/snapshot/upload"
+)
+
+// Counters say how far an operation has come. They may be read at any time by any goroutine.
+type Counters struct {
+	Bytes, Files           atomic.Int64
+	TotalBytes, TotalFiles atomic.Int64
+
+	hashed, excluded atomic.Int64
+}
+
+// uploadProgress feeds Counters. Kopia's own CountingUploadProgress never counts excluded or uploaded bytes.
+type uploadProgress struct {
+	upload.NullUploadProgress
+
+	c *Counters
+}
+
+// Enabled is false: kopia would then walk the source a second time through the counting wrapper. See estimate.
+func (p *uploadProgress) Enabled() bool { return false }
+
+func (p *uploadProgress) CachedFile(_ string, n int64) { p.c.Bytes.Add(n) }
+func (p *uploadProgress) FinishedFile(string, error)   { p.c.Files.Add(1) }
+func (p *uploadProgress) ExcludedFile(string, int64)   { p.c.excluded.Add(1) }
+func (p *uploadProgress) ExcludedDir(string)           { p.c.excluded.Add(1) }
+func (p *uploadProgress) HashedBytes(n int64)          { p.c.Bytes.Add(n); p.c.hashed.Add(n) }
+
+// estimate walks the source beside the upload, to know the totals. The function it returns ends the walk and waits.
+func (r *Repository) estimate(ctx context.Context, u Upload, tree *policy.Tree) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		root, err := openSource(u.Path, newSourceCounts())
+		if err != nil {
+			return
+		}
+		_ = upload.Estimate(ctx, root, tree, estimateProgress{u.Progress}, 0) // totals are a courtesy
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+type estimateProgress struct{ c *Counters }
+
+func (estimateProgress) Processing(context.Context, string)         {}
+func (estimateProgress) Error(context.Context, string, error, bool) {}
+
+func (e estimateProgress) Stats(_ context.Context, s *snapshot.Stats, _, _ upload.SampleBuckets, _ []string, final bool) {
+	if final {
+		e.c.TotalBytes.Store(atomic.LoadInt64(&s.TotalFileSize))
+		e.c.TotalFiles.Store(int64(atomic.LoadInt32(&s.TotalFileCount)))
+	}
+}
+
+func previousDirs(rep repo.Repository, ms []*snapshot.Manifest) []fs.Directory {
+	var out []fs.Directory
+	for _, m := range ms {
+		if e, err := snapshotfs.SnapshotRoot(rep, m); err == nil {
+			if d, ok := e.(fs.Directory); ok {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+func optional(b *bool) *policy.OptionalBool {
+	if b == nil {
+		return nil
+	}
+	return policy.NewOptionalBool(policy.OptionalBool(*b))
+}
+
+// sorted returns a sorted copy: kopia searches the list of extensions by halves.
+func sorted(in []string) []string {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return out
+}
