@@ -1,0 +1,131 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package backend turns the repository of a work spec, and the Secrets mounted beside it, into a connection of the
+// engine. It names every key that is missing or malformed, and never a value.
+package backend
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/mover/internal/engine"
+)
+
+// Dirs is where the Secrets and the CA bundle of one repository are mounted.
+type Dirs struct {
+	Password, Auth, CA string
+}
+
+// KeyError says which key of which object is missing or malformed.
+type KeyError struct {
+	// Object is what holds the key, by its role: "password Secret".
+	Object string
+	Key    string
+	// Problem completes "key K of the O …".
+	Problem string
+}
+
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("key %s of the %s %s", e.Key, e.Object, e.Problem)
+}
+
+// Roles of the mounted objects.
+const (
+	passwordObject = "repository's password Secret"
+	authObject     = "repository's credential Secret"
+	caObject       = "repository's CA bundle"
+)
+
+// Secrets are values that must never leave the mover.
+type Secrets []string
+
+// Connection reads what a repository needs. The secrets are returned in every case, as far as they were read, so that
+// the caller can redact them from its error.
+func Connection(r work.Repository, d Dirs) (engine.Connection, Secrets, error) {
+	c := engine.Connection{
+		Username: r.Username, Hostname: r.Hostname,
+		ExpectedUniqueID: r.ExpectedUniqueID, ReadOnly: r.ReadOnly,
+	}
+	if t := r.Throttle; t != nil {
+		c.Throttle = engine.Throttle{
+			UploadBytesPerSecond: t.UploadBytesPerSecond, DownloadBytesPerSecond: t.DownloadBytesPerSecond,
+			ReadOpsPerSecond: t.ReadOpsPerSecond, WriteOpsPerSecond: t.WriteOpsPerSecond,
+		}
+	}
+	var secrets Secrets
+	key := r.PasswordKey
+	if key == "" {
+		key = work.DefaultPasswordKey
+	}
+	password, err := readKey(d.Password, passwordObject, key)
+	if err != nil {
+		return c, secrets, err
+	}
+	c.Password = password
+	secrets = append(secrets, password)
+	switch b := r.Backend; {
+	case b.Filesystem != nil:
+		c.Storage.Filesystem = &engine.Filesystem{Path: b.Filesystem.Path}
+	case b.S3 != nil:
+		s, values, err := s3(*b.S3, d)
+		secrets = append(secrets, values...)
+		if err != nil {
+			return c, secrets, err
+		}
+		c.Storage.S3 = s
+	default:
+		return c, secrets, fmt.Errorf("%w: the repository has no backend that this mover knows", ErrInvalidSpec)
+	}
+	return c, secrets, nil
+}
+
+// ErrInvalidSpec: the work spec asks for something that does not exist.
+var ErrInvalidSpec = errors.New("invalid work spec")
+
+func s3(b work.S3, d Dirs) (*engine.S3, Secrets, error) {
+	s := &engine.S3{
+		Bucket: b.Bucket, Prefix: b.Prefix, Endpoint: b.Endpoint, Region: b.Region,
+		DisableTLS: b.DisableTLS, SkipVerify: b.InsecureSkipVerify,
+	}
+	if b.CAKey != "" {
+		ca, err := readKey(d.CA, caObject, b.CAKey)
+		if err != nil {
+			return nil, nil, err
+		}
+		s.RootCA = []byte(ca)
+	}
+	if b.AmbientCredentials {
+		return s, nil, nil
+	}
+	values, err := readObject(d.Auth, authObject)
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err := decodeS3(values)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.AccessKeyID, s.SecretAccessKey, s.SessionToken = keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken
+	return s, Secrets{keys.SecretAccessKey, keys.SessionToken, keys.AccessKeyID}, nil
+}
+
+// readKey reads one key of a mounted object.
+func readKey(dir, object, key string) (string, error) {
+	if filepath.Base(key) != key || key == "." || key == ".." {
+		return "", &KeyError{Object: object, Key: key, Problem: "is no valid name of a key"}
+	}
+	b, err := os.ReadFile(filepath.Join(dir, key))
+	switch {
+	case os.IsNotExist(err):
+		return "", &KeyError{Object: object, Key: key, Problem: "is missing" + has(dir)}
+	case err != nil:
+		return "", fmt.Errorf("read key %s of the %s: %w", key, object, err)
+	case len(b) == 0:
+		return "", &KeyError{Object: object, Key: key, Problem: "is empty"}
+	}
+	return string(b), nil
+}

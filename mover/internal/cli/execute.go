@@ -1,0 +1,151 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/mover/internal/classify"
+	"github.com/kopiur/kopiur/mover/internal/engine"
+	"github.com/kopiur/kopiur/mover/internal/op"
+	"github.com/kopiur/kopiur/mover/internal/term"
+)
+
+const (
+	// signalGrace is how long the work may take to save what it has after SIGTERM, and signalEnd when the process ends
+	// with a result of its own: the kubelet kills 30 s after the signal.
+	signalGrace = 20 * time.Second
+	signalEnd   = 25 * time.Second
+)
+
+// execution is one run of one operation. It is the only writer of a result, and writes one.
+type execution struct {
+	p        Process
+	o        runOptions
+	parallel int
+	redact   *term.Redactor
+	stream   *term.Stream
+	start    time.Time
+	progress *engine.Counters
+
+	once sync.Once
+	code int
+}
+
+func newExecution(p Process, o runOptions, parallel int) *execution {
+	x := &execution{p: p, o: o, parallel: parallel, redact: &term.Redactor{}, start: p.Clock(), progress: &engine.Counters{}}
+	x.stream = term.NewStream(p.Stdout, p.Clock, x.redact)
+	return x
+}
+
+// execute is the only code that runs an operation, writes its result and picks an exit code.
+func execute[R any](ctx context.Context, x *execution, spec work.Spec, run op.Op[R], set func(*work.Result, *R)) int {
+	d := spec.Deadline.OrDefault()
+	soft, hard, stop := x.deadlines(ctx, spec.Operation.Name(), seconds(d.SoftSeconds), seconds(d.HardSeconds))
+	defer stop()
+	hard = engine.WithLog(hard, func(level, module, message string) { x.log(level, module+": "+message) })
+	soft = engine.WithLog(soft, func(level, module, message string) { x.log(level, module+": "+message) })
+	reported := make(chan struct{})
+	rctx, end := context.WithCancel(hard)
+	go func() {
+		defer close(reported)
+		x.stream.Report(rctx, x.sample, time.After)
+	}()
+	out, err := run(hard, x.env(soft), spec)
+	end()
+	<-reported
+	r := work.Result{Operation: spec.Operation.Name()}
+	r.Code, r.Message = classify.Outcome(err)
+	if err != nil {
+		x.log("error", err.Error())
+	}
+	if out != nil {
+		set(&r, out)
+	}
+	return x.finish(r)
+}
+
+// deadlines bounds the work three times: soft, hard, and a watchdog that ends the process with a result when the work
+// does not end by itself. Some waits inside kopia look at the context only every half minute.
+func (x *execution) deadlines(ctx context.Context, name string, softAfter, hardAfter time.Duration) (soft, hard context.Context, stop func()) {
+	hard, endHard := context.WithCancelCause(ctx)
+	soft, endSoft := context.WithCancelCause(hard)
+	softTimer := time.AfterFunc(softAfter, func() { endSoft(classify.ErrSoftDeadline) })
+	hardTimer := time.AfterFunc(hardAfter, func() { endHard(classify.ErrHardDeadline) })
+	dog := func(code work.Code, message string) func() {
+		return func() { x.p.Exit(x.finish(work.Result{Operation: name, Code: code, Message: message})) }
+	}
+	watchdog := time.AfterFunc(hardAfter+work.WatchdogGrace, dog(work.CodeDeadlineExceeded, "the deadline passed, and the work did not end"))
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-done:
+			return
+		case s := <-x.p.Signals:
+			x.log("warn", fmt.Sprintf("Ending early, the mover received %s", s))
+		}
+		endSoft(classify.ErrSignal)
+		kill := time.AfterFunc(signalGrace, func() { endHard(classify.ErrSignal) })
+		end := time.AfterFunc(signalEnd, dog(work.CodeCanceled, "the mover was told to end, and the work did not end in time"))
+		<-done
+		kill.Stop()
+		end.Stop()
+	}()
+	return soft, hard, func() {
+		close(done)
+		for _, t := range []*time.Timer{softTimer, hardTimer, watchdog} {
+			t.Stop()
+		}
+		endSoft(nil)
+		endHard(nil)
+	}
+}
+
+func (x *execution) env(soft context.Context) op.Env {
+	cache := x.o.cacheDir
+	if st, err := os.Stat(cache); err != nil || !st.IsDir() {
+		cache = "" // no volume is mounted for it
+	}
+	return op.Env{
+		Dirs: x.o.dirs, CacheDir: cache, WorkDir: x.o.workDir, Soft: soft,
+		Parallel: x.parallel, Progress: x.progress, Clock: x.p.Clock,
+		Secret: x.redact.Add, Log: x.log,
+	}
+}
+
+func (x *execution) sample() term.Sample {
+	c := x.progress
+	return term.Sample{Bytes: c.Bytes.Load(), Files: c.Files.Load(), TotalBytes: c.TotalBytes.Load(), TotalFiles: c.TotalFiles.Load()}
+}
+
+func (x *execution) log(level, message string) { x.stream.Log(level, message) }
+
+// fail ends a run that never came to its operation.
+func (x *execution) fail(name string, err error) int {
+	code, message := classify.Outcome(err)
+	return x.finish(work.Result{Operation: name, Code: code, Message: message})
+}
+
+// finish writes the result, once: the watchdog and the work may come to it at the same time. The other one then returns
+// the same code.
+func (x *execution) finish(r work.Result) int {
+	x.once.Do(func() {
+		r.StartTime, r.EndTime = op.Whole(x.start), op.Whole(x.p.Clock())
+		r = x.redact.Result(r)
+		x.code = r.Code.ExitCode()
+		x.stream.Result(r)
+		if err := term.WriteResult(x.o.terminationPath, r); err != nil {
+			// The controller finds no result and the stream's last line at best; the exit code still counts.
+			_, _ = fmt.Fprintln(x.p.Stderr, "mover:", x.redact.Text(err.Error()))
+		}
+	})
+	return x.code
+}
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }

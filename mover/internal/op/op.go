@@ -1,0 +1,139 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package op holds what all operations of the mover share. Each operation is a package below it with one Run function:
+// typed work in, typed result out, and an error where it did not do all it was asked for. A result and an error may come
+// together: a snapshot that lacks entries was stored all the same.
+package op
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/mover/internal/backend"
+	"github.com/kopiur/kopiur/mover/internal/classify"
+	"github.com/kopiur/kopiur/mover/internal/engine"
+)
+
+// Op is one unit of work. It knows the repository and the disk, not the cluster.
+type Op[R any] func(ctx context.Context, env Env, spec work.Spec) (*R, error)
+
+// Env is what the process gives an operation.
+type Env struct {
+	// Dirs is where Secrets are mounted; CacheDir may be empty.
+	Dirs     backend.Dirs
+	CacheDir string
+	WorkDir  string
+	// Soft ends before the context of the call, and tells an operation to save what it has.
+	Soft context.Context //nolint:containedctx // a second, softer deadline of the same call
+	// Parallel is how many files the machine's limits allow at a time.
+	Parallel int
+	Progress *engine.Counters
+	Clock    engine.Clock
+	// Secret is told every value that must not leave the mover, before it is used.
+	Secret func(values ...string)
+	Log    func(level, message string)
+}
+
+// Mode says whether an operation writes.
+type Mode bool
+
+// Modes of a connection.
+const (
+	ReadWrite Mode = false
+	ReadOnly  Mode = true
+)
+
+// Connection is the one way from a spec to a connection, for every operation (C-13).
+func (e Env) Connection(r work.Repository, m Mode) (engine.Connection, error) {
+	c, secrets, err := backend.Connection(r, e.Dirs)
+	e.Secret(secrets...)
+	if err != nil {
+		return c, err //nolint:wrapcheck // a sentence for the user already
+	}
+	c.ReadOnly = c.ReadOnly || bool(m)
+	c.Cache = backend.Cache(r.Cache, e.CacheDir)
+	c.WorkDir, c.Clock = e.WorkDir, e.Clock
+	return c, nil
+}
+
+// Open connects to a repository that must exist.
+func (e Env) Open(ctx context.Context, r work.Repository, m Mode) (*engine.Repository, error) {
+	c, err := e.Connection(r, m)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := engine.Open(ctx, c)
+	return rep, Explain(err, r, c)
+}
+
+// Explain adds to a wrong password what may have made it wrong (K-9). Nothing is cut off the password silently: a
+// repository may have been created with it.
+func Explain(err error, r work.Repository, c engine.Connection) error {
+	if !errors.Is(err, engine.ErrWrongPassword) {
+		return err
+	}
+	space := backend.TrailingSpace(c.Password)
+	if space == "" {
+		return err
+	}
+	key := r.PasswordKey
+	if key == "" {
+		key = work.DefaultPasswordKey
+	}
+	return &classify.Coded{Code: work.CodeAuthFailure, Err: err,
+		Message: fmt.Sprintf("the repository password is wrong; key %s ends in %s, which may be why", key, space)}
+}
+
+// Close closes a repository after an operation that went well: an error then is the operation's own. After a failure it
+// is only logged.
+func (e Env) Close(ctx context.Context, r *engine.Repository, err *error) {
+	cerr := r.Close(ctx)
+	switch {
+	case cerr == nil:
+	case *err == nil:
+		*err = fmt.Errorf("%w: %w", engine.ErrStorage, cerr)
+	default:
+		e.Log("warn", "Closing the repository failed: "+cerr.Error())
+	}
+}
+
+// Cause puts the reason for the end of a context into an error, so that a signal is told from a deadline.
+func Cause(ctx context.Context, err error) error {
+	if err == nil || ctx == nil || ctx.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+}
+
+// Identity maps the protocol's to the engine's.
+func Identity(i work.Identity) engine.Identity {
+	return engine.Identity{Username: i.Username, Hostname: i.Hostname, Path: i.Path}
+}
+
+// Faults maps the engine's to the protocol's.
+func Faults(in []engine.Fault) []work.EntryFault {
+	var out []work.EntryFault
+	for _, f := range in {
+		w := work.EntryFault{Path: f.Path, UID: f.UID, Reason: f.Reason}
+		if f.Mode != 0 {
+			w.Mode = f.Mode.String()
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// Whole cuts a time to the second, as Kubernetes keeps it.
+func Whole(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
+
+// Or is the value of a tri-state option.
+func Or(b *bool, def bool) bool {
+	if b == nil {
+		return def
+	}
+	return *b
+}

@@ -1,0 +1,139 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package snapshot stores one source. It first looks for what an earlier attempt of the same request has stored, so that
+// a result that was lost on its way to the controller costs no second backup (product.md D5).
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"time"
+
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/mover/internal/backend"
+	"github.com/kopiur/kopiur/mover/internal/classify"
+	"github.com/kopiur/kopiur/mover/internal/engine"
+	"github.com/kopiur/kopiur/mover/internal/op"
+)
+
+// Run is the operation.
+func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotResult, err error) {
+	s := spec.Operation.Snapshot
+	if c := s.Policy.Compression; c != "" && !engine.IsCompression(c) {
+		return nil, fmt.Errorf("%w: kopia knows no compression %q", backend.ErrInvalidSpec, c)
+	}
+	if spec.Repository.ReadOnly {
+		return nil, fmt.Errorf("%w: the repository is read-only", backend.ErrInvalidSpec)
+	}
+	// Before the repository is opened: a source that cannot be read needs no connection to say so.
+	if err := engine.Readable(s.Path); err != nil {
+		return nil, explainRoot(s.Path, err)
+	}
+	r, err := env.Open(env.Soft, spec.Repository, op.ReadWrite)
+	if err != nil {
+		return nil, op.Cause(env.Soft, err)
+	}
+	defer env.Close(ctx, r, &err)
+	if spec.RequestID != "" {
+		found, err := r.FindByTag(env.Soft, work.TagRequest, spec.RequestID)
+		if err != nil {
+			return nil, op.Cause(env.Soft, err)
+		}
+		if len(found) > 0 {
+			return earlier(found[0])
+		}
+	}
+	out, err := r.Upload(ctx, upload(env, spec))
+	res := result(out)
+	if err != nil {
+		return res, op.Cause(ctx, op.Cause(env.Soft, err))
+	}
+	return res, missing(res, out.Snapshot.Failed)
+}
+
+func upload(env op.Env, spec work.Spec) engine.Upload {
+	s := spec.Operation.Snapshot
+	tags := maps.Clone(s.Tags)
+	if spec.RequestID != "" {
+		if tags == nil {
+			tags = map[string]string{}
+		}
+		tags[work.TagRequest] = spec.RequestID
+	}
+	parallel := env.Parallel
+	if n := s.Policy.MaxParallelFileReads; n > 0 {
+		parallel = n
+	}
+	p := s.Policy
+	return engine.Upload{
+		Identity: op.Identity(s.Identity), Path: s.Path, Description: s.Description, Tags: tags,
+		Policy: engine.UploadPolicy{
+			Compression: p.Compression, NeverCompress: p.NeverCompress,
+			IgnoreRules: p.IgnoreRules, IgnoreCacheDirs: p.IgnoreCacheDirs, IgnoreIdentical: p.IgnoreIdentical,
+			IgnoreFileErrors: p.IgnoreFileErrors, IgnoreDirErrors: p.IgnoreDirErrors, IgnoreUnknownTypes: p.IgnoreUnknownTypes,
+		},
+		FailFast: s.FailFast, MaxBytes: s.UploadLimitMB << 20, Checkpoint: time.Duration(s.CheckpointSeconds) * time.Second,
+		Parallel: parallel, Progress: env.Progress, Soft: env.Soft,
+	}
+}
+
+func result(u engine.Uploaded) *work.SnapshotResult {
+	s := u.Snapshot
+	r := &work.SnapshotResult{
+		Unchanged: u.Unchanged,
+		SizeBytes: s.Size, FileCount: s.Files, DirCount: s.Dirs,
+		BytesNew: u.BytesHashed, BytesUploaded: u.BytesUploaded,
+		FilesNew: u.FilesNew, FilesModified: u.FilesModified, FilesUnchanged: u.FilesUnchanged,
+		FilesFailed: u.Unstored.Unreadable + u.Unstored.UnsupportedNames,
+	}
+	if s.Complete() && s.ID != "" {
+		// The id of a checkpoint is of no use to anyone: the next snapshot replaces it.
+		r.SnapshotID, r.RootID, r.StartTime, r.EndTime = s.ID, s.RootID, op.Whole(s.Start), op.Whole(s.End)
+	}
+	un := u.Unstored
+	if un.Unreadable+un.Ignored+un.UnsupportedNames > 0 || len(un.Unsupported) > 0 {
+		r.Unstored = &work.Unstored{
+			Unreadable: un.Unreadable, Ignored: un.Ignored, UnsupportedNames: un.UnsupportedNames,
+			Paths: op.Faults(un.Paths),
+		}
+		if len(un.Unsupported) > 0 {
+			r.Unstored.Unsupported = un.Unsupported
+		}
+	}
+	return r
+}
+
+// earlier reports what an earlier attempt stored. What it lacked is part of the manifest, so the verdict is the same.
+func earlier(s engine.Snapshot) (*work.SnapshotResult, error) {
+	r := &work.SnapshotResult{
+		SnapshotID: s.ID, RootID: s.RootID, StartTime: op.Whole(s.Start), EndTime: op.Whole(s.End), Found: true,
+		SizeBytes: s.Size, FileCount: s.Files, DirCount: s.Dirs, FilesFailed: s.Failed + s.Tolerated,
+	}
+	if r.FilesFailed > 0 {
+		r.Unstored = &work.Unstored{Unreadable: r.FilesFailed, Paths: op.Faults(s.Faults)}
+	}
+	return r, missing(r, s.Failed)
+}
+
+// missing is the error for a snapshot that was saved and lacks entries the policy does not tolerate (K-4). It is not
+// retried: the same files would be missing again.
+func missing(r *work.SnapshotResult, failed int64) error {
+	if failed == 0 {
+		return nil
+	}
+	all := r.FileCount + r.DirCount + failed
+	return &classify.Coded{Code: work.CodePermissionDenied, Message: fmt.Sprintf(
+		"%d of %d entries could not be read by uid %d; the snapshot was saved without them", failed, all, os.Geteuid())}
+}
+
+func explainRoot(path string, err error) error {
+	code, _ := classify.Outcome(err)
+	if code == work.CodePermissionDenied {
+		return &classify.Coded{Code: code, Err: err, Message: fmt.Sprintf(
+			"uid %d may not read the source's root folder %s; run the mover as its owner", os.Geteuid(), path)}
+	}
+	return err
+}
