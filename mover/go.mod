@@ -6,9 +6,9 @@ go 1.26.0
 replace github.com/kopiur/kopiur/apis => ../apis
 
 require (
-	github.com/kopiur/kopiur/apis v0.1.0
 	// The engine. Pinned exactly: packages move between its releases.
 	github.com/kopia/kopia v0.23.1
+	github.com/kopiur/kopiur/apis v0.1.0
 	// The S3 client below kopia: the probe asks the store once, and reads typed answers.
 	github.com/minio/minio-go/v7 v7.2.0
 	// Secret maps into backend structs, with unused keys as errors (internal/backend only).
@@ -22,7 +22,7 @@ require (
 	// CA roots for an image built from nothing.
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 	// Times of links, extended attributes, sync of the target.
-	golang.org/x/sys v0.46.0
+	golang.org/x/sys v0.47.0
 )
 
 require (
@@ -71,11 +71,11 @@ require (
 	go.opentelemetry.io/otel/trace v1.44.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
-	golang.org/x/crypto v0.52.0 // indirect
+	golang.org/x/crypto v0.54.0 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
-	golang.org/x/net v0.55.0 // indirect
-	golang.org/x/sync v0.21.0 // indirect
-	golang.org/x/text v0.37.0 // indirect
+	golang.org/x/net v0.57.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
+	golang.org/x/text v0.40.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 	google.golang.org/grpc v1.81.1 // indirect
