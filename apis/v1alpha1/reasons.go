@@ -81,9 +81,15 @@ const (
 	// ReasonTargetPVCExists is set when the claim of target.pvc exists and this Restore did not make it. It is not
 	// touched: name another claim, or use target.pvcRef to restore into it.
 	ReasonTargetPVCExists = "TargetPvcExists"
+	// ReasonTargetCreated is set when this Restore made the target claim. Nothing to do.
+	ReasonTargetCreated = "TargetCreated"
+	// ReasonTargetInUse is set when a running pod uses the claim that is restored into. The restore goes on; stop the pod
+	// if the application must not see half of it.
+	ReasonTargetInUse = "TargetInUse"
 	// ReasonTargetFound is set when the target claim exists. Nothing to do.
 	ReasonTargetFound = "TargetFound"
-	// ReasonPVCInUse is set when a ReadWriteOncePod claim is in use by a running pod. Use copyMethod Snapshot or Clone.
+	// ReasonPVCInUse is set when a ReadWriteOncePod claim is in use by a running pod. For a backup use copyMethod Snapshot or
+	// Clone; for a restore stop the pod.
 	ReasonPVCInUse = "PvcInUse"
 )
 
@@ -155,6 +161,16 @@ const (
 	ReasonWaitingForSnapshot = "WaitingForSnapshot"
 	// ReasonNoSnapshotContinue is set when the repository proves that there is no snapshot and the target stays as it is.
 	ReasonNoSnapshotContinue = "NoSnapshotContinue"
+	// ReasonNoSnapshot is set when the repository proves that it has no snapshot that was asked for, and the Restore may
+	// not go on without one. Correct asOf, offset or sourcePath, or make a backup first.
+	ReasonNoSnapshot = "NoSnapshot"
+	// ReasonSnapshotIDHealed is set on an event when the snapshot was found under another id than the one that was pinned:
+	// pinning it rewrote its manifest. Nothing to do.
+	ReasonSnapshotIDHealed = "SnapshotIDHealed"
+	// ReasonReopened is set on an event when a failed object is tried again because its spec or its Secrets changed.
+	ReasonReopened = "Reopened"
+	// ReasonReferentFound is set when what the source names exists. Nothing to do.
+	ReasonReferentFound = "ReferentFound"
 	// ReasonRestoreReferentMissing is set while the Snapshot or SnapshotPolicy that the source names does not exist.
 	ReasonRestoreReferentMissing = "RestoreReferentMissing"
 	// ReasonSourcePathAmbiguous is set when the policy has several sources and source.fromPolicy.sourcePath picks none.

@@ -242,6 +242,22 @@ type OwnershipStatus struct {
 	Paths []EntryFault `json:"paths,omitempty"`
 }
 
+// RestoreJob names the mover Job of the present attempt. It is written before the Job is made, so that a controller that
+// ends in between makes the same Job again and never a second one.
+type RestoreJob struct {
+	JobStatus `json:",inline"`
+	// generation of the spec that the attempt was made from.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+	// fruitless counts the attempts in a row that brought no answer: the repository could not be asked, or the result was
+	// lost with its pod.
+	// +optional
+	Fruitless int32 `json:"fruitless,omitempty"`
+	// endedAt is when the end of the attempt was recorded; absent while it runs.
+	// +optional
+	EndedAt string `json:"endedAt,omitempty"`
+}
+
 // RestoreStatus is what Kopiur did.
 type RestoreStatus struct {
 	// conditions of the Restore.
@@ -276,9 +292,9 @@ type RestoreStatus struct {
 	// waitStartedAt is when the repository could first be asked.
 	// +optional
 	WaitStartedAt string `json:"waitStartedAt,omitempty"`
-	// job of the present step.
+	// job of the present attempt, or of the last one.
 	// +optional
-	Job *JobStatus `json:"job,omitempty"`
+	Job *RestoreJob `json:"job,omitempty"`
 	// failure of the run.
 	// +optional
 	Failure *Failure `json:"failure,omitempty"`

@@ -25,6 +25,8 @@ const (
 	LabelPolicy = prefix + "policy"
 	// LabelOperation names the operation of a mover Job.
 	LabelOperation = prefix + "op"
+	// OperationRestoreTarget is the value of LabelOperation on a claim that a Restore made.
+	OperationRestoreTarget = "restore-target"
 	// LabelOwnerUID holds the UID of the object a Job, claim or volume snapshot was made for.
 	LabelOwnerUID = prefix + "owner-uid"
 
