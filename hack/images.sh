@@ -17,7 +17,11 @@ if compgen -G 'e2e/cmd/app/*.go' >/dev/null; then
 	(cd e2e && CGO_ENABLED=0 go build -o ../out/bin/testapp ./cmd/app)
 fi
 
-for binary in out/release/* out/bin/testapp; do
+# The S3 server takes minutes to build, so only the cluster tests ask for it.
+servers=()
+if [[ -n ${TEST_IMAGES:-} ]]; then servers+=("$(hack/tool versitygw)"); fi
+
+for binary in out/release/* out/bin/testapp ${servers[@]+"${servers[@]}"}; do
 	[[ -e $binary ]] || continue
 	name=$(basename "$binary")
 	reference=$registry/kopiur/$name:$version
