@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,8 +42,10 @@ func newSummary(out io.Writer, verbose bool) *summary {
 func (s *summary) line(raw []byte) {
 	var e event
 	if json.Unmarshal(raw, &e) != nil || e.Action == "" {
-		// Not from test2json: a download message, or go itself complaining. Never hide it.
-		fmt.Fprint(s.out, string(raw))
+		// Not from test2json: go itself complaining. Never hide it, but a first run's hundreds of downloads.
+		if !bytes.HasPrefix(raw, []byte("go: downloading ")) {
+			fmt.Fprint(s.out, string(raw))
+		}
 		return
 	}
 	switch {

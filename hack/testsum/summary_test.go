@@ -62,7 +62,7 @@ func TestSummarize(t *testing.T) {
 			`{"Action":"run","Package":"p","Test":"T"}`, counts{Failed: 1}, "did not end",
 		},
 		"what is no event is passed on": {
-			`go: downloading example.com/m v1.0.0`, counts{}, "go: downloading",
+			`go: updates to go.mod needed`, counts{}, "go: updates",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
