@@ -10,7 +10,9 @@ fi
 make --no-print-directory cluster-up images deploy
 if [[ -z ${KUBECONFIG:-} ]]; then
 	KUBECONFIG=$(out/bin/cluster kubeconfig)
-	export KUBECONFIG
+	# Of the cluster's own version; a person on a bare machine has none.
+	KUBECTL=${KUBECTL:-$(out/bin/cluster up --print-env 2>/dev/null | sed -n 's/^KUBEBUILDER_ASSETS=//p')/kubectl}
+	export KUBECONFIG KUBECTL
 fi
 cd e2e
 exec go run ./cmd/demo "$@"
