@@ -12,6 +12,8 @@ require (
 	github.com/spf13/cobra v1.10.2
 	// Assertions in tests.
 	github.com/stretchr/testify v1.11.1
+	// Times of links, for the workload.
+	golang.org/x/sys v0.47.0
 	// The built-in kinds, for the framework of the cluster tests.
 	k8s.io/api v0.37.2
 	// metav1 and schemes, for the same.
@@ -65,7 +67,6 @@ require (
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
 	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/term v0.45.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
