@@ -1,4 +1,4 @@
-.PHONY: cluster cluster-up cluster-down cluster-status kubectl demo
+.PHONY: test-driver cluster cluster-up cluster-down cluster-status kubectl demo
 
 # The harness as a binary: it takes a few hundred milliseconds less than `go run` at each of many calls.
 cluster:
@@ -19,3 +19,7 @@ kubectl: cluster ## Run kubectl there: make kubectl ARGS='get pods -A'.
 
 demo: ## Back up a volume on a real cluster, lose it, restore it, compare every byte.
 	@hack/demo.sh
+
+# Its module holds all of Kubernetes, so only this one package of it is tested.
+test-driver: ## Run the tests of the test cluster's CSI driver.
+	@cd e2e/cluster/binaries && GOWORK=off go test ./cmd/csi-hostpath
