@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // artifact is something that is built once per content of its inputs and kept in the cache.
@@ -128,7 +129,7 @@ func (b *builder) ensure(ctx context.Context, a artifact) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(folder); err == nil {
+	if b.have(folder) {
 		return folder, nil
 	}
 	if err := os.MkdirAll(b.cache, 0o755); err != nil {
@@ -141,7 +142,7 @@ func (b *builder) ensure(ctx context.Context, a artifact) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	if _, err := os.Stat(folder); err == nil {
+	if b.have(folder) {
 		return folder, nil // the other one built it
 	}
 	fmt.Fprintf(b.progress, "Building %s%s\n", a.name, a.slow)
@@ -149,7 +150,10 @@ func (b *builder) ensure(ctx context.Context, a artifact) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := a.build(ctx, draft); err != nil {
+	stop := b.heartbeat(a.name)
+	err = a.build(ctx, draft)
+	stop()
+	if err != nil {
 		return "", errors.Join(fmt.Errorf("build %s: %w", a.name, err), os.RemoveAll(draft))
 	}
 	if err := os.Chmod(draft, 0o755); err != nil {
@@ -158,7 +162,51 @@ func (b *builder) ensure(ctx context.Context, a artifact) (string, error) {
 	if err := os.Rename(draft, folder); err != nil {
 		return "", fmt.Errorf("keep %s: %w", a.name, err)
 	}
-	return folder, nil
+	return folder, b.prune(a.name)
+}
+
+// have tells whether a folder is there, and marks it as used.
+func (b *builder) have(folder string) bool {
+	now := time.Now()
+	return os.Chtimes(folder, now, now) == nil
+}
+
+// heartbeat shows that a long build is still alive.
+func (b *builder) heartbeat(name string) (stop func()) {
+	begin, done := time.Now(), make(chan struct{})
+	ticker := time.NewTicker(time.Minute)
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				fmt.Fprintf(b.progress, "Building %s, for %.0f minutes now\n", name, time.Since(begin).Minutes())
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { ticker.Stop(); close(done) }
+}
+
+// unusedFor is how long a version of an artifact may lie unused before a newer one takes its place: branches that are
+// switched between keep theirs.
+const unusedFor = 14 * 24 * time.Hour
+
+func (b *builder) prune(name string) error {
+	folders, err := filepath.Glob(filepath.Join(b.cache, name+"-*"))
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		info, err := os.Stat(folder)
+		if err != nil || time.Since(info.ModTime()) < unusedFor {
+			continue
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			return fmt.Errorf("remove old %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // compile runs go build in a folder of the checkout. Without workspace the folder's own go.mod decides alone.

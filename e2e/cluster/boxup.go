@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -63,7 +64,7 @@ func (c *Cluster) openBox(ctx context.Context) error {
 		return err
 	}
 
-	p, err := launch("box", c.layout.log("box"), []string{filepath.Join(c.record.Paths.Box, "box"), config},
+	p, err := launch("box", c.layout.log("box"), c.mark(), []string{filepath.Join(c.record.Paths.Box, "box"), config},
 		[]*os.File{relay, control, readyOut}, &syscall.SysProcAttr{
 			Setsid:     true,
 			Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
@@ -122,7 +123,7 @@ func (c *Cluster) boxPath() string {
 
 // boxEnv is added to the environment of every program in the box.
 func (c *Cluster) boxEnv() []string {
-	return []string{"PATH=" + c.boxPath(), "KUBECONFIG=" + c.layout.inBox(c.layout.conf("admin.kubeconfig"))}
+	return []string{c.mark(), "PATH=" + c.boxPath(), "KUBECONFIG=" + c.layout.inBox(c.layout.conf("admin.kubeconfig"))}
 }
 
 // run starts a program of the box.
@@ -154,17 +155,19 @@ func (c *Cluster) await(ctx context.Context, component, what string, limit time.
 	return c.blame(component, err)
 }
 
-// Command makes a command that runs inside the box, in the given folder.
-func (c *Cluster) Command(ctx context.Context, dir string, args ...string) (*exec.Cmd, error) {
+// Command makes a command that runs with kubectl and KUBECONFIG set up, in the given folder: inside the box if there
+// is one, on the host otherwise.
+func (c *Cluster) Command(ctx context.Context, dir string, args ...string) *exec.Cmd {
 	if !c.isBox() {
-		return nil, fmt.Errorf("this cluster has no box to run commands in")
+		cmd := exec.CommandContext(ctx, "env", append([]string{"PATH=" + c.Assets() + ":" + os.Getenv("PATH"), "KUBECONFIG=" + c.Kubeconfig()}, args...)...)
+		cmd.Dir = dir
+		return cmd
 	}
-	pid := c.record.Processes[0].PID
 	// nsenter rather than "ip netns exec": that one would mount another /sys and hide the cgroups. env -C because
 	// entering a mount namespace loses the working folder.
-	enter := []string{"-t", fmt.Sprint(pid), "-n", "-m", "-p", "-i", "-u", "--", "env", "-C", dir}
+	enter := []string{"-t", strconv.Itoa(c.record.Processes[0].PID), "-n", "-m", "-p", "-i", "-u", "--", "env", "-C", dir}
 	enter = append(append(enter, c.boxEnv()...), args...)
-	return exec.CommandContext(ctx, "nsenter", enter...), nil
+	return exec.CommandContext(ctx, "nsenter", enter...)
 }
 
 // Start leaves a program running in the box, as test servers need it. Its output goes to <name>.log beside the

@@ -78,7 +78,7 @@ func find(o Options, k kind) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{layout: l, kind: k, progress: o.Progress}
-	if c.record, _, err = l.read(); err != nil {
+	if c.record, err = l.read(); err != nil {
 		return nil, err
 	}
 	if c.Running() {

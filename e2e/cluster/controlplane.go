@@ -108,7 +108,7 @@ func (c *Cluster) tryControlPlane(ctx context.Context) error {
 		args []string
 	}{{"etcd", e.etcdArgs()}, {"kube-apiserver", e.apiServerArgs()}} {
 		args := append([]string{filepath.Join(c.record.Paths.Kubernetes, program.name)}, program.args...)
-		p, err := launch(program.name, c.layout.log(program.name), args, nil, &syscall.SysProcAttr{Setsid: true})
+		p, err := launch(program.name, c.layout.log(program.name), c.mark(), args, nil, &syscall.SysProcAttr{Setsid: true})
 		if err != nil {
 			return err
 		}

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +27,10 @@ func (c *Cluster) Down(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	// Whoever held the lock may have changed what there is to end.
+	if c.record, err = c.layout.read(); err != nil {
+		return err
+	}
 	return c.end(ctx)
 }
 
@@ -110,7 +113,7 @@ func (c *Cluster) Leftovers() []string {
 	// The box's devices live and end in its own network; seeing one here would mean that it was made outside.
 	if devices, err := net.Interfaces(); err == nil && c.isBox() {
 		for _, device := range devices {
-			if device.Name == "cni0" || strings.HasPrefix(device.Name, "node0") {
+			if strings.HasPrefix(device.Name, "kopiur-") {
 				found = append(found, "network device "+device.Name)
 			}
 		}
@@ -125,7 +128,7 @@ func (c *Cluster) Leftovers() []string {
 	return found
 }
 
-// strayProcesses finds processes whose command line or environment names the state folder.
+// strayProcesses finds programs that the harness started for this cluster, by the mark in their environment.
 func (c *Cluster) strayProcesses() []string {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -133,17 +136,21 @@ func (c *Cluster) strayProcesses() []string {
 	}
 	var found []string
 	for _, folder := range folders {
-		pid := filepath.Base(folder)
-		if pid == strconv.Itoa(os.Getpid()) {
+		environment, err := os.ReadFile(filepath.Join(folder, "environ"))
+		// Other users' processes cannot be read, and are none of ours.
+		if err != nil || !slices.Contains(strings.Split(string(environment), "\x00"), c.mark()) {
 			continue
 		}
 		line, err := os.ReadFile(filepath.Join(folder, "cmdline"))
-		if err == nil && strings.Contains(string(line), c.layout.state+"/") {
-			found = append(found, pid+" ("+strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))+")")
+		if err == nil && len(line) > 0 {
+			found = append(found, filepath.Base(folder)+" ("+strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))+")")
 		}
 	}
 	return found
 }
+
+// mark is the variable in the environment of every program of this cluster.
+func (c *Cluster) mark() string { return "KOPIUR_CLUSTER=" + string(c.kind) + "-" + c.layout.name }
 
 // mountsBelow lists mount points under a folder, the innermost first.
 func mountsBelow(folder string) []string {

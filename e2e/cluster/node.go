@@ -35,6 +35,9 @@ func (c *Cluster) startBox(ctx context.Context) error {
 	if err := render(c.layout, v, names...); err != nil {
 		return err
 	}
+	if err := c.makeHostPath(); err != nil {
+		return err
+	}
 	if err := groups.create(c.layout.cgroup()); err != nil {
 		return err
 	}
@@ -61,6 +64,22 @@ func (c *Cluster) startBox(ctx context.Context) error {
 		return err
 	}
 	return c.settle(ctx)
+}
+
+// HostPath is a folder for hostPath volumes: where pods name it, and where the host sees it. Other folders of the box
+// are the machine's own, and what is written there would stay.
+func (c *Cluster) HostPath() (inPods, onHost string) {
+	onHost = filepath.Join(c.layout.state, "hostpath")
+	return c.layout.inBox(onHost), onHost
+}
+
+func (c *Cluster) makeHostPath() error {
+	_, folder := c.HostPath()
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	// Past the umask: pods of any user may be given a folder below.
+	return os.Chmod(folder, 0o777)
 }
 
 func (c *Cluster) program(name string) string {
@@ -127,6 +146,9 @@ func (c *Cluster) startRuntime(ctx context.Context) error {
 // LoadImage imports image archives (docker save or OCI layout, as tar) into the node. Pods use them with the pull
 // policies Never and IfNotPresent.
 func (c *Cluster) LoadImage(ctx context.Context, files ...string) error {
+	if !c.isBox() {
+		return errors.New("this cluster has no node to hold images")
+	}
 	for _, file := range files {
 		archive, err := os.Open(file)
 		if err != nil {
@@ -145,11 +167,8 @@ func (c *Cluster) LoadImage(ctx context.Context, files ...string) error {
 func (c *Cluster) importImage(ctx context.Context, archive io.Reader) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	cmd, err := c.Command(ctx, "/", filepath.Join(c.record.Paths.Node, "ctr"), "--address", filepath.Join(boxRoot, "containerd", "containerd.sock"),
+	cmd := c.Command(ctx, "/", filepath.Join(c.record.Paths.Node, "ctr"), "--address", filepath.Join(boxRoot, "containerd", "containerd.sock"),
 		"--namespace", "k8s.io", "images", "import", "-")
-	if err != nil {
-		return err
-	}
 	var out bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = archive, &out, &out
 	if err := cmd.Run(); err != nil {

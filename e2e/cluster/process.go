@@ -26,8 +26,8 @@ type process struct {
 	Birth string `json:"birth"`
 }
 
-// launch starts a program that outlives this one.
-func launch(name, log string, args []string, files []*os.File, attr *syscall.SysProcAttr) (process, error) {
+// launch starts a program that outlives this one, with one more variable in its environment.
+func launch(name, log, env string, args []string, files []*os.File, attr *syscall.SysProcAttr) (process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return process{}, err
@@ -35,7 +35,7 @@ func launch(name, log string, args []string, files []*os.File, attr *syscall.Sys
 	defer out.Close()
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // it must outlive every context of this process
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles, cmd.Dir = out, out, files, "/"
-	cmd.SysProcAttr = attr
+	cmd.SysProcAttr, cmd.Env = attr, append(os.Environ(), env)
 	if err := cmd.Start(); err != nil {
 		return process{}, fmt.Errorf("start %s: %w", name, err)
 	}

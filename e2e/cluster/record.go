@@ -32,19 +32,19 @@ type binaryPaths struct {
 	Images     string `json:"images,omitempty"`
 }
 
-func (l layout) read() (record, bool, error) {
+func (l layout) read() (record, error) {
 	raw, err := os.ReadFile(l.record())
 	if errors.Is(err, os.ErrNotExist) {
-		return record{}, false, nil
+		return record{}, nil
 	}
 	if err != nil {
-		return record{}, false, err
+		return record{}, err
 	}
 	var r record
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return record{}, false, fmt.Errorf("read %s: %w", l.record(), err)
+		return record{}, fmt.Errorf("read %s: %w", l.record(), err)
 	}
-	return r, true, nil
+	return r, nil
 }
 
 func (l layout) write(r record) error {

@@ -38,6 +38,8 @@ type Status struct {
 	NodeAddress string            `json:"nodeAddress,omitempty"`
 	PID         int               `json:"pid,omitempty"` // the box's first process, as the host numbers it
 	Storage     map[string]string `json:"storage,omitempty"`
+	HostPath    string            `json:"hostPath,omitempty"`   // as pods name it
+	HostFolder  string            `json:"hostFolder,omitempty"` // the same folder on the host
 	Namespace   string            `json:"containerNamespace,omitempty"`
 	Socket      string            `json:"containerdSocket,omitempty"`
 	Processes   []ProcessStatus   `json:"processes,omitempty"`
@@ -70,6 +72,7 @@ func (c *Cluster) Status(ctx context.Context) (Status, error) {
 	}
 	s.Node, s.NodeAddress, s.PID, s.Namespace = c.node(), nodeIP, c.record.Processes[0].PID, "k8s.io"
 	s.Storage = map[string]string{snapshotDriver: c.StorageRoot(true), plainDriver: c.StorageRoot(false)}
+	s.HostPath, s.HostFolder = c.HostPath()
 	s.Socket = filepath.Join(c.layout.state, "containerd", "containerd.sock")
 	processes, err := box.Ask(ctx, c.layout.socket(), box.Request{})
 	for _, p := range processes {
@@ -115,6 +118,7 @@ func (s Status) Print(out io.Writer) error {
 		}
 	}
 	if s.PID != 0 {
+		row("hostPath volumes", s.HostPath+", on the host "+s.HostFolder)
 		row("pid of the box", s.PID)
 		row("container namespace", s.Namespace+" at "+s.Socket)
 	}

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,7 +17,7 @@ import (
 func runApp(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := app{in: strings.NewReader(""), out: &out}.run(context.Background(), args)
+	err := app{in: strings.NewReader(""), out: &out}.run(t.Context(), args)
 	return out.String(), err
 }
 

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -142,17 +143,17 @@ func (f *filler) content() []byte {
 		for i := 0; i < size; i += copy(content[i:], words) {
 		}
 	case 1: // one of a few contents, so that some files are alike
-		var key [32]byte
-		key[0] = byte(f.random.IntN(8))
-		_, _ = rand.NewChaCha8(key).Read(content)
-	default: // noise
-		var key [32]byte
-		for i := range key {
-			key[i] = byte(f.random.IntN(256))
-		}
-		_, _ = rand.NewChaCha8(key).Read(content)
+		noise(content, f.random.Uint64N(8))
+	default:
+		noise(content, f.random.Uint64())
 	}
 	return content
+}
+
+func noise(content []byte, seed uint64) {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
+	_, _ = rand.NewChaCha8(key).Read(content)
 }
 
 func (f *filler) makeOddNames(context.Context) error {

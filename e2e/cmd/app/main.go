@@ -71,7 +71,8 @@ func (a app) run(ctx context.Context, args []string) error {
 			return verb(ctx, args[1:])
 		}
 	}
-	return errors.New(usage)
+	fmt.Fprint(os.Stderr, usage)
+	return exitError(2)
 }
 
 // want checks the number of a verb's arguments.

@@ -14,7 +14,7 @@ import (
 
 // nodeDevice carries the node's address. It is one end of a pair that leads nowhere, because not every kernel has
 // dummy devices.
-const nodeDevice = "node0"
+const nodeDevice = "kopiur-node"
 
 // furnishNetwork gives the box a loopback and a node address, and no way out.
 func furnishNetwork(c box.Config) error {

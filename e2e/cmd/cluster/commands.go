@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 
 	"github.com/spf13/cobra"
 
@@ -202,9 +203,12 @@ func newExec(f *flags) *cobra.Command {
 	var detach string
 	cmd := &cobra.Command{
 		Use:   "exec [--detach NAME] -- COMMAND [ARGUMENT...]",
-		Short: "Run a command inside the box, with kubectl at hand and the box's network",
+		Short: "Run a command inside the box, with its kubectl and network; on the host if there is no box",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, found := cluster.External(); found && !f.controlPlane && detach == "" {
+				return runHere(exec.CommandContext(cmd.Context(), args[0], args[1:]...))
+			}
 			c, err := f.find()
 			if err != nil {
 				return err
@@ -216,17 +220,18 @@ func newExec(f *flags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			inside, err := c.Command(cmd.Context(), dir, args...)
-			if err != nil {
-				return err
-			}
-			inside.Stdin, inside.Stdout, inside.Stderr = os.Stdin, os.Stdout, os.Stderr
-			if err := inside.Run(); err != nil {
-				return execError{err}
-			}
-			return nil
+			return runHere(c.Command(cmd.Context(), dir, args...))
 		},
 	}
 	cmd.Flags().StringVar(&detach, "detach", "", "leave the command running in the box under this name; its output goes to NAME.log")
 	return cmd
+}
+
+// runHere runs a command with this program's own input and output.
+func runHere(cmd *exec.Cmd) error {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return execError{err}
+	}
+	return nil
 }
