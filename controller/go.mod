@@ -6,6 +6,8 @@ go 1.26.0
 replace github.com/kopiur/kopiur/apis => ../apis
 
 require (
+	// Loggers of the manager and of tests.
+	github.com/go-logr/logr v1.4.3
 	// The API types and the mover protocol.
 	github.com/kopiur/kopiur/apis v0.1.0
 	// Counters and gauges on /metrics; the registry is controller-runtime's.
@@ -36,7 +38,6 @@ require (
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
-	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
 	github.com/go-openapi/jsonreference v1.0.0 // indirect
 	github.com/go-openapi/swag v0.27.1 // indirect

@@ -1,0 +1,189 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapper
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// Kinds of core objects that ours wait for.
+const (
+	KindSecret         = "Secret"
+	KindConfigMap      = "ConfigMap"
+	KindServiceAccount = "ServiceAccount"
+	KindClaim          = "PersistentVolumeClaim"
+	KindNamespace      = "Namespace"
+)
+
+// Object is the key of a core object.
+func Object(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// anyIn is the key of "any object of this kind in the namespace", for those that wait and do not say what for.
+func anyIn(kind, namespace string) string { return kind + "/" + namespace }
+
+// Repository is the key of a repository. ref has to be filled in (RepositoryRef.In).
+func Repository(ref kopiurv1.RepositoryRef) string {
+	return string(ref.KindOrDefault()) + "/" + ref.Namespace + "/" + ref.Name
+}
+
+// Named is the key of a namespaced object of a kind that follows from the index.
+func Named(namespace, name string) string { return namespace + "/" + name }
+
+// RepositoryNeeds are the core objects that a repository's own movers use. objectNamespace is empty for a
+// ClusterRepository.
+func RepositoryNeeds(s kopiurv1.RepositorySpec, objectNamespace, operatorNamespace string) []string {
+	home := s.HomeNamespace(objectNamespace, operatorNamespace)
+	keys := []string{Object(KindSecret, home, s.Encryption.PasswordSecretRef.Name)}
+	if n := s.Backend.SecretName(); n != "" && n != s.Encryption.PasswordSecretRef.Name {
+		keys = append(keys, Object(KindSecret, home, n))
+	}
+	if ca := s.Backend.CAConfigMap(); ca != nil {
+		keys = append(keys, Object(KindConfigMap, home, ca.ConfigMapName))
+	}
+	if n := s.Backend.ServiceAccount(); n != "" {
+		keys = append(keys, Object(KindServiceAccount, home, n))
+	}
+	fs := s.Backend.Filesystem
+	switch {
+	case fs == nil:
+	case fs.Volume == nil:
+		// A path of the node needs the namespace's permission.
+		keys = append(keys, anyIn(KindNamespace, home))
+	case fs.Volume.PVC != nil:
+		keys = append(keys, Object(KindClaim, home, fs.Volume.PVC.Name))
+	}
+	if d := s.MoverDefaults; d != nil && (d.SecurityContext != nil || d.PodSecurityContext != nil) {
+		keys = append(keys, anyIn(KindNamespace, home))
+	}
+	return keys
+}
+
+// PolicyRepository is the repository of a policy.
+func PolicyRepository(p *kopiurv1.SnapshotPolicy) []string {
+	return []string{Repository(p.Spec.Repository.In(p.Namespace))}
+}
+
+// PolicyClaims are the claims that a policy backs up.
+func PolicyClaims(p *kopiurv1.SnapshotPolicy) []string {
+	var keys []string
+	for i := range p.Spec.Sources {
+		if pvc := p.Spec.Sources[i].PVC; pvc != nil {
+			keys = append(keys, Named(p.Namespace, pvc.Name))
+		}
+	}
+	return keys
+}
+
+// SnapshotPolicyOf is the policy of a Snapshot, finished or not.
+func SnapshotPolicyOf(s *kopiurv1.Snapshot) []string {
+	if s.Spec.PolicyRef == nil {
+		return nil
+	}
+	ref := s.Spec.PolicyRef.In(s.Namespace)
+	return []string{Named(ref.Namespace, ref.Name)}
+}
+
+// OpenSnapshotPolicyOf is the policy of a Snapshot that may still change: a finished one is a record, and waking ten
+// thousand of them for every edit of a policy would cost as many reconciles.
+func OpenSnapshotPolicyOf(s *kopiurv1.Snapshot) []string {
+	if !snapshotOpen(s) {
+		return nil
+	}
+	return SnapshotPolicyOf(s)
+}
+
+// SnapshotAwaits are the kinds that an unfinished Snapshot waits for, with its namespace.
+func SnapshotAwaits(s *kopiurv1.Snapshot) []string {
+	if !snapshotOpen(s) {
+		return nil
+	}
+	return awaits(s.Status.Conditions, s.Namespace, s.Status.Phase == kopiurv1.SnapshotFailed)
+}
+
+// snapshotOpen reports whether a Snapshot may still change by itself. A failed one may, unless a mover has reported: it
+// is reopened when its cause goes away.
+func snapshotOpen(s *kopiurv1.Snapshot) bool {
+	return !s.Status.Phase.Terminal() || (s.Status.Phase == kopiurv1.SnapshotFailed && s.Status.Timing == nil)
+}
+
+// RestorePolicyOf is the policy that a Restore's source names.
+func RestorePolicyOf(r *kopiurv1.Restore) []string {
+	f := r.Spec.Source.FromPolicy
+	if f == nil {
+		return nil
+	}
+	ref := kopiurv1.ObjectRef{Name: f.Name, Namespace: f.Namespace}.In(r.Namespace)
+	return []string{Named(ref.Namespace, ref.Name)}
+}
+
+// RestoreSnapshotOf is the Snapshot that a Restore's source names.
+func RestoreSnapshotOf(r *kopiurv1.Restore) []string {
+	if r.Spec.Source.SnapshotRef == nil {
+		return nil
+	}
+	ref := r.Spec.Source.SnapshotRef.In(r.Namespace)
+	return []string{Named(ref.Namespace, ref.Name)}
+}
+
+// RestoreRepositoryOf is the repository of a Restore that is not completed: the one it names, or the one it resolved to.
+func RestoreRepositoryOf(r *kopiurv1.Restore) []string {
+	if r.Status.Phase == kopiurv1.RestoreCompleted {
+		return nil
+	}
+	switch {
+	case r.Spec.Repository != nil:
+		return []string{Repository(r.Spec.Repository.In(r.Namespace))}
+	case r.Status.Resolved != nil && r.Status.Resolved.Repository != nil:
+		return []string{Repository(r.Status.Resolved.Repository.In(r.Namespace))}
+	default:
+		return []string{anyRepository}
+	}
+}
+
+// anyRepository is the key of the Restores whose repository follows from what their source names. They are few, and
+// only until they have resolved it.
+const anyRepository = "*"
+
+// RestoreAwaits are the kinds that a Restore waits for, with its namespace. Failed ones are among them: they reopen when
+// their credentials change.
+func RestoreAwaits(r *kopiurv1.Restore) []string {
+	if r.Status.Phase == kopiurv1.RestoreCompleted {
+		return nil
+	}
+	return awaits(r.Status.Conditions, r.Namespace, r.Status.Phase == kopiurv1.RestoreFailed)
+}
+
+// awaited maps a condition that is False to the kinds whose change may turn it.
+var awaited = map[string][]string{
+	kopiurv1.ConditionCredentialsAvailable: {KindSecret, KindConfigMap, KindServiceAccount, KindClaim},
+	kopiurv1.ConditionMoverPermitted:       {KindNamespace},
+	kopiurv1.ConditionRepositoryReady:      {KindNamespace, KindClaim},
+	kopiurv1.ConditionSourcePVCAvailable:   {KindClaim},
+	kopiurv1.ConditionSourceStaged:         {KindClaim},
+	kopiurv1.ConditionTargetAvailable:      {KindClaim},
+}
+
+func awaits(conditions []metav1.Condition, namespace string, failed bool) []string {
+	set := map[string]bool{}
+	for i := range conditions {
+		if conditions[i].Status != metav1.ConditionFalse {
+			continue
+		}
+		for _, kind := range awaited[conditions[i].Type] {
+			set[kind] = true
+		}
+	}
+	if failed {
+		set[KindSecret], set[KindConfigMap] = true, true
+	}
+	var keys []string
+	for _, kind := range []string{KindSecret, KindConfigMap, KindServiceAccount, KindClaim, KindNamespace} {
+		if set[kind] {
+			keys = append(keys, anyIn(kind, namespace))
+		}
+	}
+	return keys
+}

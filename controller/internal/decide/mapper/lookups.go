@@ -1,0 +1,109 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mapper
+
+import kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+
+// Fields of the indexes, one name per meaning.
+const (
+	// FieldNeeds is on repositories: the core objects that their own movers use.
+	FieldNeeds = "kopiur.needs"
+	// FieldRepository is on policies and Restores.
+	FieldRepository = "kopiur.repository"
+	// FieldPolicy is on Snapshots and Restores.
+	FieldPolicy = "kopiur.policy"
+	// FieldOpenPolicy is on Snapshots that may still change.
+	FieldOpenPolicy = "kopiur.openPolicy"
+	// FieldSnapshot is on Restores.
+	FieldSnapshot = "kopiur.snapshot"
+	// FieldClaim is on policies: the claims they back up.
+	FieldClaim = "kopiur.claim"
+	// FieldAwaits is on Snapshots and Restores: what they wait for.
+	FieldAwaits = "kopiur.awaits"
+)
+
+// Kind is one of ours.
+type Kind string
+
+// Kinds that can be woken.
+const (
+	KindRepository        Kind = "Repository"
+	KindClusterRepository Kind = "ClusterRepository"
+	KindSnapshotPolicy    Kind = "SnapshotPolicy"
+	KindSnapshot          Kind = "Snapshot"
+	KindRestore           Kind = "Restore"
+)
+
+// Lookup asks one index: which objects of Kind have Value in Field? Via, where it is set, asks on with every answer.
+type Lookup struct {
+	Kind         Kind
+	Field, Value string
+	// Via is the field of the woken kind that holds the answers' names: the answers themselves are not woken.
+	Via Kind
+}
+
+// OfCore are the lookups for a changed Secret, ConfigMap, ServiceAccount, claim or Namespace, for one kind of ours.
+func OfCore(woken Kind, kind, namespace, name string) []Lookup {
+	if kind == KindNamespace {
+		namespace, name = name, ""
+	}
+	switch woken {
+	case KindRepository, KindClusterRepository:
+		if name == "" {
+			return []Lookup{{Kind: woken, Field: FieldNeeds, Value: anyIn(kind, namespace)}}
+		}
+		return []Lookup{{Kind: woken, Field: FieldNeeds, Value: Object(kind, namespace, name)}}
+	case KindSnapshotPolicy:
+		if kind == KindClaim {
+			return []Lookup{{Kind: woken, Field: FieldClaim, Value: Named(namespace, name)}}
+		}
+		return nil
+	case KindSnapshot, KindRestore:
+		return []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
+	default:
+		return nil
+	}
+}
+
+// OfRepository are the lookups for a changed repository.
+func OfRepository(woken Kind, ref kopiurv1.RepositoryRef) []Lookup {
+	key := Repository(ref)
+	switch woken {
+	case KindSnapshotPolicy:
+		return []Lookup{{Kind: woken, Field: FieldRepository, Value: key}}
+	case KindSnapshot:
+		return []Lookup{{Kind: KindSnapshotPolicy, Field: FieldRepository, Value: key, Via: KindSnapshot}}
+	case KindRestore:
+		return []Lookup{
+			{Kind: woken, Field: FieldRepository, Value: key},
+			{Kind: woken, Field: FieldRepository, Value: anyRepository},
+		}
+	case KindRepository, KindClusterRepository:
+		return nil
+	default:
+		return nil
+	}
+}
+
+// OfPolicy are the lookups for a changed policy.
+func OfPolicy(woken Kind, namespace, name string) []Lookup {
+	switch woken {
+	case KindSnapshot:
+		return []Lookup{{Kind: woken, Field: FieldOpenPolicy, Value: Named(namespace, name)}}
+	case KindRestore:
+		return []Lookup{{Kind: woken, Field: FieldPolicy, Value: Named(namespace, name)}}
+	case KindRepository, KindClusterRepository, KindSnapshotPolicy:
+		return nil
+	default:
+		return nil
+	}
+}
+
+// OfSnapshot are the lookups for a changed Snapshot.
+func OfSnapshot(woken Kind, s *kopiurv1.Snapshot) []Lookup {
+	if woken != KindRestore {
+		return nil
+	}
+	return []Lookup{{Kind: woken, Field: FieldSnapshot, Value: Named(s.Namespace, s.Name)}}
+}

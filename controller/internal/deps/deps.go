@@ -1,0 +1,68 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deps is what reconcilers are made from.
+package deps
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopiur/kopiur/controller/internal/loop"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+)
+
+// DefaultConcurrency is how many objects of one kind are reconciled at a time. It bounds requests and sockets after a
+// restart, whatever the size of the cluster (acceptance E-8).
+const DefaultConcurrency = 8
+
+// unbounded stands for a concurrency of 0.
+const unbounded = 256
+
+// Queue makes the work queue of one controller; tests inject one with a clock of their own.
+type Queue = func(name string, rl workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Deps is shared by all reconcilers of a process.
+type Deps struct {
+	// Env has the client, which reads from the cache, the clock and the event sink.
+	loop.Env
+	// Live reads past the cache: foreign objects, and consent.
+	Live client.Reader
+	// Logs reads what movers print.
+	Logs moverjob.LogReader
+	// MoverImage and PullPolicy of mover pods.
+	MoverImage string
+	PullPolicy corev1.PullPolicy
+	// OperatorNamespace is where the operator runs.
+	OperatorNamespace string
+	// Concurrency of each controller; 0 is unbounded, below 0 the default.
+	Concurrency int
+	// NewQueue, where it is set, makes the queues.
+	NewQueue Queue
+	// SkipNameValidation lets tests run several managers in one process.
+	SkipNameValidation bool
+}
+
+// ControllerOptions are the same for every controller.
+func (d Deps) ControllerOptions() controller.Options {
+	n := d.Concurrency
+	switch {
+	case n < 0:
+		n = DefaultConcurrency
+	case n == 0:
+		n = unbounded
+	}
+	return controller.Options{
+		MaxConcurrentReconciles: n,
+		// A reconciler never returns an error and so never meets the limiter, except after a panic.
+		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute),
+		NewQueue:           d.NewQueue,
+		SkipNameValidation: &d.SkipNameValidation,
+		NeedLeaderElection: new(true),
+	}
+}

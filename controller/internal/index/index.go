@@ -1,0 +1,60 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package index wires the decisions of decide/mapper to the shared cache: it registers the field indexes and turns
+// lookups into reconcile requests. A mapper reads the cache and nothing else, so that a Secret that changes costs no
+// request to the API server.
+package index
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// Register adds all field indexes. It also starts the informers of our five kinds, which the cache's
+// ReaderFailOnMissingInformer asks for.
+func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace string) error {
+	for _, f := range []struct {
+		obj   client.Object
+		field string
+		keys  client.IndexerFunc
+	}{
+		{&kopiurv1.Repository{}, mapper.FieldNeeds, keys(func(r *kopiurv1.Repository) []string {
+			return mapper.RepositoryNeeds(r.Spec, r.Namespace, operatorNamespace)
+		})},
+		{&kopiurv1.ClusterRepository{}, mapper.FieldNeeds, keys(func(r *kopiurv1.ClusterRepository) []string {
+			return mapper.RepositoryNeeds(r.Spec.RepositorySpec, "", operatorNamespace)
+		})},
+		{&kopiurv1.SnapshotPolicy{}, mapper.FieldRepository, keys(mapper.PolicyRepository)},
+		{&kopiurv1.SnapshotPolicy{}, mapper.FieldClaim, keys(mapper.PolicyClaims)},
+		{&kopiurv1.Snapshot{}, mapper.FieldPolicy, keys(mapper.SnapshotPolicyOf)},
+		{&kopiurv1.Snapshot{}, mapper.FieldOpenPolicy, keys(mapper.OpenSnapshotPolicyOf)},
+		{&kopiurv1.Snapshot{}, mapper.FieldAwaits, keys(mapper.SnapshotAwaits)},
+		{&kopiurv1.Restore{}, mapper.FieldPolicy, keys(mapper.RestorePolicyOf)},
+		{&kopiurv1.Restore{}, mapper.FieldSnapshot, keys(mapper.RestoreSnapshotOf)},
+		{&kopiurv1.Restore{}, mapper.FieldRepository, keys(mapper.RestoreRepositoryOf)},
+		{&kopiurv1.Restore{}, mapper.FieldAwaits, keys(mapper.RestoreAwaits)},
+	} {
+		if err := ix.IndexField(ctx, f.obj, f.field, f.keys); err != nil {
+			return fmt.Errorf("index %T by %s: %w", f.obj, f.field, err)
+		}
+	}
+	return nil
+}
+
+// keys gives an indexer the object in its own type. An object of another type has no keys: it cannot happen, and a
+// panic in an informer would take the process down.
+func keys[T client.Object](of func(T) []string) client.IndexerFunc {
+	return func(obj client.Object) []string {
+		if typed, ok := obj.(T); ok {
+			return of(typed)
+		}
+		return nil
+	}
+}

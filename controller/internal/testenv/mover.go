@@ -1,0 +1,282 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopiur/kopiur/apis/work"
+)
+
+// actor plays Job controller and kubelet for one Job.
+type actor struct {
+	env *Env
+	ctx context.Context //nolint:containedctx // it lives as long as its Job
+	job *batchv1.Job
+}
+
+// startMover plays every Job of a namespace until the test ends.
+func (e *Env) startMover(namespace string) {
+	e.T.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var jobs batchv1.JobList
+	w, err := e.Client.Watch(ctx, &jobs, client.InNamespace(namespace))
+	require.NoError(e.T, err)
+	var running sync.WaitGroup
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		known := map[types.UID]context.CancelFunc{}
+		for event := range w.ResultChan() {
+			job, ok := event.Object.(*batchv1.Job)
+			if !ok {
+				continue
+			}
+			switch event.Type {
+			case watch.Added, watch.Modified:
+				if known[job.UID] != nil {
+					continue
+				}
+				jctx, jcancel := context.WithCancel(ctx)
+				known[job.UID] = jcancel
+				running.Go(func() { e.perform(jctx, job) })
+			case watch.Deleted:
+				if end := known[job.UID]; end != nil {
+					end()
+				}
+				running.Go(func() { e.sweep(ctx, job) })
+			case watch.Bookmark, watch.Error:
+			}
+		}
+		running.Wait()
+	}()
+	e.T.Cleanup(func() {
+		cancel()
+		w.Stop()
+		<-done
+	})
+}
+
+// perform runs the pods of a Job as its policy says.
+func (e *Env) perform(ctx context.Context, job *batchv1.Job) {
+	a := &actor{env: e, ctx: ctx, job: job}
+	if job.Status.CompletionTime != nil || finished(job) {
+		return
+	}
+	spec, err := specOf(job)
+	if err != nil {
+		e.T.Errorf("job %s: %v", job.Name, err)
+		return
+	}
+	if err := a.run(spec); err != nil && ctx.Err() == nil {
+		e.T.Errorf("play job %s: %v", job.Name, err)
+	}
+}
+
+func (a *actor) run(spec work.Spec) error {
+	if err := a.status(func(s *batchv1.JobStatus) {
+		s.StartTime, s.Active, s.Ready = new(metav1.Now()), 1, new(int32(0))
+	}); err != nil {
+		return err
+	}
+	limit := int(ptr.Deref(a.job.Spec.BackoffLimit, 6))
+	for attempt := 1; ; attempt++ {
+		exit, gone, err := a.pod(attempt, spec)
+		switch {
+		case err != nil:
+			return err
+		case gone:
+			return nil
+		case exit == 0:
+			return a.succeed()
+		case exit == work.ExitPermanent:
+			return a.fail(batchv1.JobReasonPodFailurePolicy, "Container mover failed with exit code 20 matching FailJob rule at index 0")
+		case attempt > limit:
+			return a.fail(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
+		}
+	}
+}
+
+// pod plays one pod. gone means that nothing more happens to this Job.
+func (a *actor) pod(attempt int, spec work.Spec) (exit int32, gone bool, err error) {
+	pod, err := a.createPod(attempt)
+	if err != nil {
+		return 0, false, err
+	}
+	call := Call{Job: a.job.Name, Pod: pod.Name, Namespace: pod.Namespace, Attempt: attempt, Spec: spec}
+	a.env.mu.Lock()
+	a.env.calls = append(a.env.calls, call)
+	play := a.env.play(call)
+	a.env.mu.Unlock()
+
+	if play.Stuck != "" {
+		return 0, true, a.podStatus(pod, corev1.PodPending, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: play.Stuck, Message: "as the test asks"}})
+	}
+	started := metav1.Now()
+	if err := a.podStatus(pod, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}}); err != nil {
+		return 0, false, err
+	}
+	var log []byte
+	for _, e := range play.Log {
+		line, err := work.EncodeEvent(e)
+		if err != nil {
+			return 0, false, err
+		}
+		log = append(log, line...)
+	}
+	server.node.setLog(pod.Namespace, pod.Name, log)
+	if play.Hold != nil {
+		select {
+		case <-play.Hold:
+		case <-a.ctx.Done():
+			return 0, true, nil
+		}
+	}
+	if play.DeadlineKilled {
+		if err := a.removePod(pod); err != nil {
+			return 0, false, err
+		}
+		return 0, true, a.fail(batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
+	}
+	message, exit, err := ending(play)
+	if err != nil {
+		return 0, false, err
+	}
+	if play.PodGone {
+		return exit, false, a.removePod(pod)
+	}
+	phase, reason := corev1.PodSucceeded, "Completed"
+	if exit != 0 {
+		phase, reason = corev1.PodFailed, "Error"
+	}
+	return exit, false, a.podStatus(pod, phase, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		ExitCode: exit, Reason: reason, Message: message, StartedAt: started, FinishedAt: metav1.Now(),
+	}})
+}
+
+func ending(p Play) (string, int32, error) {
+	exit := int32(p.Result.Code.ExitCode()) //nolint:gosec // 0, 10 or 20
+	if p.ExitCode != nil {
+		exit = *p.ExitCode
+	}
+	if p.Message != nil {
+		return *p.Message, exit, nil
+	}
+	b, err := work.EncodeResult(p.Result)
+	return string(b), exit, err
+}
+
+func (a *actor) createPod(attempt int) (*corev1.Pod, error) {
+	labels := map[string]string{batchv1.JobNameLabel: a.job.Name, batchv1.ControllerUidLabel: string(a.job.UID)}
+	maps.Copy(labels, a.job.Spec.Template.Labels)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("%s-%d", a.job.Name, attempt), Namespace: a.job.Namespace, Labels: labels,
+			Annotations: a.job.Spec.Template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "batch/v1", Kind: "Job", Name: a.job.Name, UID: a.job.UID, Controller: new(true), BlockOwnerDeletion: new(true),
+			}},
+		},
+		Spec: *a.job.Spec.Template.Spec.DeepCopy(),
+	}
+	pod.Spec.NodeName = server.node.name
+	if err := a.env.Client.Create(a.ctx, pod); err != nil {
+		return nil, fmt.Errorf("create pod: %w", err)
+	}
+	return pod, nil
+}
+
+func (a *actor) podStatus(pod *corev1.Pod, phase corev1.PodPhase, state corev1.ContainerState) error {
+	pod.Status.Phase = phase
+	pod.Status.StartTime = new(metav1.Now())
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image, State: state,
+		Ready: state.Running != nil, Started: new(state.Running != nil),
+	}}
+	return a.env.Client.Status().Update(a.ctx, pod)
+}
+
+func (a *actor) removePod(pod *corev1.Pod) error {
+	return client.IgnoreNotFound(a.env.Client.Delete(a.ctx, pod, client.GracePeriodSeconds(0)))
+}
+
+// succeed ends the Job in the two steps that the API asks for: no condition before no pod is active.
+func (a *actor) succeed() error {
+	if err := a.status(func(s *batchv1.JobStatus) {
+		s.Active, s.Ready, s.Succeeded = 0, new(int32(0)), 1
+		s.Conditions = append(s.Conditions, condition(batchv1.JobSuccessCriteriaMet, batchv1.JobReasonCompletionsReached, ""))
+	}); err != nil {
+		return err
+	}
+	return a.status(func(s *batchv1.JobStatus) {
+		s.CompletionTime = new(metav1.Now())
+		s.Conditions = append(s.Conditions, condition(batchv1.JobComplete, batchv1.JobReasonCompletionsReached, ""))
+	})
+}
+
+func (a *actor) fail(reason, message string) error {
+	if err := a.status(func(s *batchv1.JobStatus) {
+		s.Active, s.Ready, s.Failed = 0, new(int32(0)), s.Failed+1
+		s.Conditions = append(s.Conditions, condition(batchv1.JobFailureTarget, reason, message))
+	}); err != nil {
+		return err
+	}
+	return a.status(func(s *batchv1.JobStatus) {
+		s.Conditions = append(s.Conditions, condition(batchv1.JobFailed, reason, message))
+	})
+}
+
+// status changes the Job's status by a patch, so that a change of its spec meanwhile (its time to live) is no conflict.
+func (a *actor) status(change func(*batchv1.JobStatus)) error {
+	base := a.job.DeepCopy()
+	change(&a.job.Status)
+	return a.env.Client.Status().Patch(a.ctx, a.job, client.MergeFrom(base))
+}
+
+// sweep plays the garbage collector.
+func (e *Env) sweep(ctx context.Context, job *batchv1.Job) {
+	var pods corev1.PodList
+	if err := e.Client.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{batchv1.ControllerUidLabel: string(job.UID)}); err != nil {
+		return
+	}
+	for i := range pods.Items {
+		_ = e.Client.Delete(ctx, &pods.Items[i], client.GracePeriodSeconds(0))
+	}
+}
+
+func condition(t batchv1.JobConditionType, reason, message string) batchv1.JobCondition {
+	now := metav1.NewTime(time.Now()) //nolint:forbidigo // the Job controller has a clock of its own
+	return batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastProbeTime: now, LastTransitionTime: now}
+}
+
+func finished(job *batchv1.Job) bool {
+	for _, c := range job.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return true
+		}
+	}
+	return false
+}
+
+func specOf(job *batchv1.Job) (work.Spec, error) {
+	for _, e := range job.Spec.Template.Spec.Containers[0].Env {
+		if e.Name == work.EnvSpec {
+			return work.DecodeSpec(e.Value)
+		}
+	}
+	return work.Spec{}, fmt.Errorf("no %s in the pod template", work.EnvSpec)
+}

@@ -1,0 +1,116 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Environment of the tests.
+const (
+	// EnvKubeconfig names the kubeconfig of an API server that stands already.
+	EnvKubeconfig = "KOPIUR_TEST_KUBECONFIG"
+	// EnvPKI names the folder with the certificates that its API server trusts a kubelet by.
+	EnvPKI = "KOPIUR_TEST_PKI"
+	// envAssets is where envtest finds etcd and kube-apiserver.
+	envAssets = "KUBEBUILDER_ASSETS"
+)
+
+// server is the API server of this process.
+var server struct {
+	cfg  *rest.Config
+	node *kubelet
+}
+
+// Main runs the tests of a package against an API server: the one that KOPIUR_TEST_KUBECONFIG names, else one of its
+// own. With -short it runs none, because there is no set-up then. It returns the exit status.
+func Main(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Fprintln(os.Stderr, "left out: API tests need an API server, and -short asks for no set-up")
+		return 0
+	}
+	logf.SetLogger(logr.Discard())
+	cfg, stop, err := connect()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "API tests:", err)
+		return 1
+	}
+	defer stop()
+	node, err := startKubelet(cfg)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "API tests:", err)
+		return 1
+	}
+	defer node.stop()
+	server.cfg, server.node = cfg, node
+	return m.Run()
+}
+
+// connect finds or starts an API server and installs the CRDs.
+func connect() (*rest.Config, func(), error) {
+	crds := envtest.CRDInstallOptions{Paths: []string{crdPath()}, ErrorIfPathMissing: true}
+	if path := os.Getenv(EnvKubeconfig); path != "" {
+		cfg, err := clientcmd.BuildConfigFromFlags("", path)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read %s: %w", EnvKubeconfig, err)
+		}
+		unlimited(cfg)
+		if _, err := envtest.InstallCRDs(cfg, crds); err != nil {
+			return nil, nil, fmt.Errorf("install the CRDs: %w", err)
+		}
+		return cfg, func() {}, nil
+	}
+	if os.Getenv(envAssets) == "" {
+		return nil, nil, errors.New("no API server: make test sets one up (KOPIUR_TEST_KUBECONFIG), or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver")
+	}
+	env := &envtest.Environment{CRDInstallOptions: crds}
+	cfg, err := env.Start()
+	if err != nil {
+		return nil, nil, fmt.Errorf("start etcd and kube-apiserver from %s: %w", envAssets, err)
+	}
+	unlimited(cfg)
+	return cfg, func() {
+		if err := env.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "API tests: stop:", err)
+		}
+	}, nil
+}
+
+// unlimited turns off the client's own throttle, which would make tests slow and say nothing about the product.
+func unlimited(cfg *rest.Config) { cfg.QPS = -1 }
+
+func crdPath() string {
+	if p, err := filepath.Abs(filepath.Join(sourceDir(), "..", "..", "..", "charts", "kopiur", "crds")); err == nil {
+		return p
+	}
+	return ""
+}
+
+// sourceDir is this package's folder. With -trimpath the compiler's own answer is a module path, so the working
+// directory of a test, its package's folder, is walked up instead.
+func sourceDir() string {
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+		return filepath.Dir(file)
+	}
+	dir, err := os.Getwd()
+	for ; err == nil && dir != "/"; dir = filepath.Dir(dir) {
+		if _, e := os.Stat(filepath.Join(dir, "internal", "testenv")); e == nil {
+			return filepath.Join(dir, "internal", "testenv")
+		}
+	}
+	return "."
+}

@@ -1,0 +1,146 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package setup adds Kopiur's reconcilers to a manager. It is the one package of this module that others import: the
+// controller binary does, and so can an operator that wants to embed Kopiur.
+//
+//	mgr, err := ctrl.NewManager(cfg, setup.ManagerOptions(o))
+//	…
+//	err = setup.AddToManager(mgr, o)
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/kopiur/kopiur/controller/internal/deps"
+	"github.com/kopiur/kopiur/controller/internal/index"
+	"github.com/kopiur/kopiur/controller/internal/loop"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+	"github.com/kopiur/kopiur/controller/internal/repository"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// Options of Kopiur in a process.
+type Options struct {
+	// MoverImage is the image of mover pods. It is required.
+	MoverImage string
+	// MoverPullPolicy of mover pods; the cluster's default where it is left out.
+	MoverPullPolicy corev1.PullPolicy
+	// Namespace is where the operator runs: the home of ClusterRepositories that name no other. It is required.
+	Namespace string
+	// WatchNamespaces limits Kopiur to these; all where it is empty.
+	WatchNamespaces []string
+	// Instance names this process in events, usually the pod's name.
+	Instance string
+	// ReconcileConcurrency of each controller; 0 is unbounded, absent is 8.
+	ReconcileConcurrency *int
+	// Clock for decisions; the machine's where it is left out.
+	Clock clock.PassiveClock
+	// NewQueue, where it is set, makes the controllers' work queues. Tests use it to move time.
+	NewQueue deps.Queue
+	// Embedded turns off what assumes that the process belongs to Kopiur alone: unique controller names.
+	Embedded bool
+}
+
+// reconcilers of the kinds, in no particular order.
+var reconcilers = []func(ctrl.Manager, deps.Deps) error{
+	repository.Setup,
+}
+
+// Scheme holds the kinds that Kopiur reads and writes.
+func Scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	// These cannot fail but by a fault of the build.
+	utilruntime.Must(corev1.AddToScheme(s))
+	utilruntime.Must(batchv1.AddToScheme(s))
+	utilruntime.Must(kopiurv1.AddToScheme(s))
+	return s
+}
+
+// ManagerOptions are those a manager needs for Kopiur: its scheme and the caches' bounds. Leader election and the HTTP
+// endpoints are the caller's business and off.
+func ManagerOptions(o Options) ctrl.Options {
+	opts := index.CacheOptions()
+	if len(o.WatchNamespaces) > 0 {
+		opts.DefaultNamespaces = map[string]cache.Config{}
+		for _, ns := range o.WatchNamespaces {
+			opts.DefaultNamespaces[ns] = cache.Config{}
+		}
+	}
+	return ctrl.Options{
+		Scheme:                 Scheme(),
+		Cache:                  opts,
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+	}
+}
+
+// AddToManager adds Kopiur's reconcilers to a manager that was made with ManagerOptions. Call it once per manager, before
+// the manager starts.
+func AddToManager(mgr ctrl.Manager, o Options) error {
+	if o.MoverImage == "" {
+		return errors.New("set up kopiur: the mover image is not set")
+	}
+	if o.Namespace == "" {
+		return errors.New("set up kopiur: the operator's namespace is not set")
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	logs, err := moverjob.NewPodLogs(mgr.GetConfig())
+	if err != nil {
+		return fmt.Errorf("set up kopiur: %w", err)
+	}
+	events, err := eventsclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("set up kopiur: make the event client: %w", err)
+	}
+	sink := loop.NewSink(loop.ClientsetWriter{Client: events}, o.Clock, o.Instance)
+	if err := mgr.Add(sink); err != nil {
+		return fmt.Errorf("set up kopiur: %w", err)
+	}
+	// Nothing is waited for before the manager starts, so there is nothing to cancel.
+	ctx := context.Background()
+	if err := index.Register(ctx, mgr.GetFieldIndexer(), o.Namespace); err != nil {
+		return fmt.Errorf("set up kopiur: %w", err)
+	}
+	for _, obj := range index.Informed() {
+		if _, err := mgr.GetCache().GetInformer(ctx, obj, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("set up kopiur: watch %T: %w", obj, err)
+		}
+	}
+	concurrency := -1
+	if o.ReconcileConcurrency != nil {
+		concurrency = *o.ReconcileConcurrency
+	}
+	d := deps.Deps{
+		Env:                loop.Env{Client: mgr.GetClient(), Clock: o.Clock, Events: sink},
+		Live:               mgr.GetAPIReader(),
+		Logs:               logs,
+		MoverImage:         o.MoverImage,
+		PullPolicy:         o.MoverPullPolicy,
+		OperatorNamespace:  o.Namespace,
+		Concurrency:        concurrency,
+		NewQueue:           o.NewQueue,
+		SkipNameValidation: o.Embedded,
+	}
+	for _, add := range reconcilers {
+		if err := add(mgr, d); err != nil {
+			return fmt.Errorf("set up kopiur: %w", err)
+		}
+	}
+	return nil
+}
