@@ -151,7 +151,9 @@ func (b *builder) ensure(ctx context.Context, a artifact) (string, error) {
 		return "", err
 	}
 	stop := b.heartbeat(a.name)
-	err = a.build(ctx, draft)
+	building, cancel := context.WithTimeout(ctx, lockLimit)
+	defer cancel()
+	err = a.build(building, draft)
 	stop()
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("build %s: %w", a.name, err), os.RemoveAll(draft))

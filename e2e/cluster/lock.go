@@ -13,11 +13,16 @@ import (
 	"time"
 )
 
+// lockLimit is longer than the slowest build: whoever holds a lock may be building.
+const lockLimit = time.Hour
+
 // lockFile takes a lock that ends with the process at the latest. It calls waiting once if it has to wait.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, lockLimit)
+	defer cancel()
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)

@@ -18,7 +18,6 @@ import (
 var packages = []struct{ name, program string }{
 	{"runc", "runc"},
 	{"containernetworking-plugins", "/usr/lib/cni/bridge"},
-	{"busybox-static", "busybox"},
 	{"conntrack", "conntrack"},
 	{"iptables", "iptables"},
 	{"nftables", "nft"},

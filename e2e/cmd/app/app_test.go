@@ -87,3 +87,15 @@ func TestFillLeavesHoles(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 1<<20, info.Size())
 }
+
+func TestWriteMakesTheFoldersItNeeds(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "a", "b")
+	for _, args := range [][]string{{"write", file, "x"}, {"write", "--append", file, "y"}} {
+		_, err := runApp(t, args...)
+		require.NoError(t, err)
+	}
+	out, err := runApp(t, "cat", file)
+	require.NoError(t, err)
+	assert.Equal(t, "xy", out)
+}

@@ -20,7 +20,7 @@ const usage = `usage: testapp VERB ARGUMENT...
   wipe DIR                            remove everything in a folder
   manifest DIR                        describe a tree: one JSON object per line, sorted by path
   compare [--ignore FIELD,...] A B    compare two trees or manifests (files, - for standard input); exit code 1 if they differ
-  write [--append] FILE CONTENT       write a file
+  write [--append] FILE CONTENT       write a file, and the folders that lead to it
   cat FILE                            print a file
   http-get [--timeout DURATION] URL   print what a server answers; exit code 1 unless it is a 2xx
   http-serve ADDRESS DIR              serve a folder

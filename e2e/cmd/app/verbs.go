@@ -41,6 +41,9 @@ func (a app) write(_ context.Context, args []string) error {
 	if err := want(flags.Args(), "FILE", "CONTENT"); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Dir(flags.Arg(0)), 0o755); err != nil {
+		return err
+	}
 	how := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
 	if *appending {
 		how = os.O_CREATE | os.O_WRONLY | os.O_APPEND
