@@ -66,7 +66,7 @@ func (b *builder) kubernetes() (artifact, error) {
 		name:     "kubernetes",
 		inputs:   []string{binariesModule + "/go.mod", binariesModule + "/go.sum", binariesModule + "/cmd/kubernetes"},
 		settings: []string{flags},
-		slow:     " (on two cores this takes 7 minutes once, then it is cached)",
+		slow:     " (on two cores this takes eight minutes once, then it is cached)",
 		build: func(ctx context.Context, into string) error {
 			if err := b.compile(ctx, binariesModule, false, into, "-ldflags", flags, "./cmd/kubernetes"); err != nil {
 				return err
@@ -93,7 +93,7 @@ func (b *builder) node() (artifact, error) {
 		name:     "node",
 		inputs:   []string{binariesModule + "/go.mod", binariesModule + "/go.sum", binariesModule + "/cmd/coredns"},
 		settings: []string{flags, tags},
-		slow:     " (on two cores this takes 4 minutes once, then it is cached)",
+		slow:     " (on two cores this takes three minutes once, then it is cached)",
 		build: func(ctx context.Context, into string) error {
 			err := b.compile(ctx, binariesModule, false, into, "-tags", tags, "-ldflags", flags,
 				moduleContainerd+"/cmd/containerd", moduleContainerd+"/cmd/ctr", moduleContainerd+"/cmd/containerd-shim-runc-v2")
