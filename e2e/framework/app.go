@@ -69,10 +69,10 @@ func (e *Env) RunApp(t *testing.T, namespace, claim string, opts AppOptions, arg
 			return "no pod yet"
 		}
 		pod = pods.Items[0]
-		switch pod.Status.Phase {
-		case corev1.PodSucceeded:
+		if pod.Status.Phase == corev1.PodSucceeded {
 			return ""
-		case corev1.PodFailed:
+		}
+		if pod.Status.Phase == corev1.PodFailed {
 			logs, err := e.Logs(ctx, namespace, pod.Name, "app")
 			require.FailNow(t, "the application failed", "%s %v", logs, err)
 		}

@@ -90,7 +90,7 @@ func (e *Env) Namespace(t *testing.T, annotations map[string]string) string {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-", Annotations: annotations}}
 	require.NoError(t, e.Client.Create(t.Context(), ns))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		if t.Failed() {
 			e.dump(ctx, t, ns.Name)

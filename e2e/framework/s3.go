@@ -14,15 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopiur/kopiur/apis/work"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
 )
 
 // Keys of the S3 server of the specs.
 const (
 	S3AccessKey = "spec-access-key"
-	S3SecretKey = "spec-secret-key-19" //nolint:gosec // of a server that lives as long as one test
+	S3SecretKey = "spec-secret-key-19"
 	// Bucket is the one bucket that it holds.
 	Bucket = "backups"
 )

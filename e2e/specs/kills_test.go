@@ -19,9 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopiur/kopiur/e2e/framework"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/e2e/framework"
 )
 
 // The kill tests are not parallel: they stop the controller that all others use.
@@ -134,7 +133,7 @@ func TestResultLostWithItsPod(t *testing.T) {
 		// Others need it even when this test fails half way.
 		d := &appsv1.Deployment{}
 		d.Namespace, d.Name = "kopiur-system", "kopiur-controller"
-		_ = e.Client.Patch(context.Background(), d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":1}}`)))
+		_ = e.Client.Patch(context.WithoutCancel(t.Context()), d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":1}}`)))
 	})
 	pod := moverPod(t, e, s, corev1.PodSucceeded)
 	require.NoError(t, e.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))

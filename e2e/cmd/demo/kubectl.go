@@ -83,7 +83,7 @@ func (d *demo) close() { _ = os.RemoveAll(d.dir) }
 
 // run starts kubectl and returns what it printed.
 func (d *demo) run(ctx context.Context, stdin string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, d.kubectl, args...) //nolint:gosec // the kubectl that the caller named
+	cmd := exec.CommandContext(ctx, d.kubectl, args...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -244,8 +244,8 @@ func (d *demo) list(ctx context.Context, when string) (int, error) {
 
 func (d *demo) listFile(when string) string { return filepath.Join(d.dir, when+".jsonl") }
 
-func (d *demo) same(a, b string) error {
-	cmd := exec.Command(d.testapp, "compare", d.listFile(a), d.listFile(b)) //nolint:gosec,noctx // our own program, local files
+func (d *demo) same(ctx context.Context, a, b string) error {
+	cmd := exec.CommandContext(ctx, d.testapp, "compare", d.listFile(a), d.listFile(b))
 	out, err := cmd.CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		d.printf("    %s", line)

@@ -149,7 +149,7 @@ func (d *demo) compare(ctx context.Context) error {
 	if _, err := d.list(ctx, "after"); err != nil {
 		return err
 	}
-	if err := d.same("before", "after"); err != nil {
+	if err := d.same(ctx, "before", "after"); err != nil {
 		return errors.Join(errors.New("the restored volume differs from the lost one"), err)
 	}
 	return nil

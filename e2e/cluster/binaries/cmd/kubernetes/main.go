@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
 	_ "time/tzdata" // CronJobs with a time zone work on machines without zone files.
 
 	"go.etcd.io/etcd/server/v3/etcdmain"
