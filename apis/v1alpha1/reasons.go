@@ -125,6 +125,12 @@ const (
 
 // Reasons of a mover's run and outcome.
 const (
+	// ReasonMoverStarting is set while the mover's pod starts, or a failed one waits for its retry. The message has the
+	// pod's own reason.
+	ReasonMoverStarting = "MoverStarting"
+	// ReasonResultLost is set when the mover's pod disappeared before its result was read. Another mover is started, which
+	// finds what was stored; after three of them the run fails.
+	ReasonResultLost = "ResultLost"
 	// ReasonMoverRunning is set while the mover works. status.progress says how far it is.
 	ReasonMoverRunning = "MoverRunning"
 	// ReasonMoverPodWedged is set where the mover's pod did not start in failurePolicy.podStartupDeadlineSeconds. The

@@ -27,6 +27,8 @@ const (
 	LabelOperation = prefix + "op"
 	// OperationRestoreTarget is the value of LabelOperation on a claim that a Restore made.
 	OperationRestoreTarget = "restore-target"
+	// LabelGeneration holds the generation of the object that a mover Job was made from.
+	LabelGeneration = prefix + "generation"
 	// LabelOwnerUID holds the UID of the object a Job, claim or volume snapshot was made for.
 	LabelOwnerUID = prefix + "owner-uid"
 
