@@ -1,0 +1,236 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+)
+
+// classMissingCredentials is what a mover says about a Secret without a key.
+const classMissingCredentials = string(work.CodeMissingCredentials)
+
+// question is what the repository is asked now. The policy must exist.
+func (d *decision) question() *work.Resolve {
+	f := d.Restore.Spec.Source.FromPolicy
+	path, err := d.sourcePath()
+	if err != nil {
+		return nil
+	}
+	at, err := asOf(*f)
+	if err != nil {
+		return nil
+	}
+	id := d.Policy.IdentityOf(path)
+	return &work.Resolve{
+		Identity: work.Identity{Username: id.Username, Hostname: id.Hostname, Path: id.SourcePath},
+		AsOf:     at, Offset: f.Offset,
+	}
+}
+
+// asks reports whether a Job asks the question of now, of the repository of now. Spec and policy may have been edited
+// since it was made, and its answer is then one to another question.
+func (d *decision) asks(job *batchv1.Job) bool {
+	if job == nil || d.Policy == nil || d.Restore.Spec.Source.FromPolicy == nil {
+		return false
+	}
+	q, ref := d.question(), RepositoryRef(d.Restore, nil, d.Policy)
+	if q == nil || ref == nil {
+		return false
+	}
+	for _, c := range job.Spec.Template.Spec.Containers {
+		for _, e := range c.Env {
+			if e.Name != work.EnvSpec {
+				continue
+			}
+			spec, err := work.DecodeSpec(e.Value)
+			return err == nil && spec.Repository.Name == ref.String() && reflect.DeepEqual(spec.Operation.Resolve, q)
+		}
+	}
+	return false
+}
+
+// ask starts a mover that looks into the repository, unless the last answer still has to rest.
+func (d *decision) ask() bool {
+	if after, rest := d.resting(); rest {
+		reason, message := kopiurv1.ReasonResolving, "the repository is asked again"
+		if c := d.stored(kopiurv1.ConditionResolved); c != nil {
+			reason, message = c.Reason, c.Message
+			d.set(c.Type, c.Status, c.Reason, "%s", c.Message)
+		}
+		d.tidy()
+		return d.wait(after, reason, "%s", message)
+	}
+	q := d.question()
+	// Nothing of the settings for the restore itself: asking takes no privileges.
+	var layer *kopiurv1.MoverSpec
+	if m := d.Restore.Spec.Mover; m != nil {
+		layer = &kopiurv1.MoverSpec{Resources: m.Resources, Cache: m.Cache}
+	}
+	fp := &kopiurv1.FailurePolicy{BackoffLimit: new(int32(0))} // our own rests are longer, and they are seen
+	if p := d.Restore.Spec.FailurePolicy; p != nil {
+		fp.PodStartupDeadlineSeconds = p.PodStartupDeadlineSeconds
+	}
+	if c := d.stored(kopiurv1.ConditionResolved); c != nil && c.Status != metav1.ConditionTrue {
+		d.set(c.Type, c.Status, c.Reason, "%s", c.Message)
+	} else {
+		d.set(kopiurv1.ConditionResolved, metav1.ConditionUnknown, kopiurv1.ReasonResolving,
+			"the repository is asked for snapshots of %s@%s:%s", q.Identity.Username, q.Identity.Hostname, q.Identity.Path)
+	}
+	return d.launch(attempt{
+		letter: "q", operation: work.Operation{Resolve: q}, layer: layer, failurePolicy: fp,
+		deadlineSeconds: resolveDeadlineSeconds, phase: kopiurv1.RestoreResolving,
+		reason: kopiurv1.ReasonResolving, message: "asking the repository which snapshot is meant",
+	})
+}
+
+// resting is how long the last answer, or the lack of one, is left alone. It ends early when something suggests another
+// answer: new credentials, an edited spec, a backup, a repository that was reached since.
+func (d *decision) resting() (time.Duration, bool) {
+	j := d.st.Job
+	if j == nil || j.EndedAt == "" || j.Fruitless == 0 {
+		return 0, false
+	}
+	ended, err := time.Parse(time.RFC3339, j.EndedAt)
+	if err != nil {
+		return 0, false
+	}
+	if j.Generation != d.Restore.Generation || d.st.ResolvedCredentialVersion != d.Credentials.Version {
+		return 0, false
+	}
+	if later(d.Policy.Status.LastSuccessfulSnapshot, ended) {
+		return 0, false
+	}
+	if h := d.repository().Status.Health; h != nil && later(h.LastHealthyAt, ended) {
+		return 0, false
+	}
+	left := rest(j.Fruitless) - d.now.Sub(ended)
+	if timeout, _ := d.waitTimeout(); timeout > 0 && d.waitsForSnapshot() {
+		left = min(left, d.windowLeft(timeout))
+	}
+	return left, left > 0
+}
+
+// waitsForSnapshot reports whether the last answer was a proven absence inside the wait window.
+func (d *decision) waitsForSnapshot() bool {
+	c := d.stored(kopiurv1.ConditionResolved)
+	return c != nil && c.Reason == kopiurv1.ReasonWaitingForSnapshot
+}
+
+func later(stamp string, than time.Time) bool {
+	t, err := time.Parse(time.RFC3339, stamp)
+	return err == nil && t.After(than)
+}
+
+// rest is the time between two questions: 30 s, doubled up to 30 minutes.
+func rest(fruitless int32) time.Duration {
+	out := firstRest
+	for range max(0, min(fruitless, 16)-1) {
+		out = min(2*out, longestRest)
+	}
+	return out
+}
+
+// asked reads the answer of a resolve mover.
+func (d *decision) asked() bool {
+	d.plan.Carry = append(d.plan.Carry, gateConditions...)
+	if !d.asks(d.Job) {
+		d.st.Job.Fruitless = 0
+		return d.wait(soon, kopiurv1.ReasonResolving, "what is asked for changed while the repository was asked; it is asked again")
+	}
+	if o := d.Outcome; o.State == moverjob.Finished && o.Result.Code == work.CodeOK && o.Result.Resolve != nil {
+		switch a := *o.Result.Resolve; {
+		case a.Resolution == work.ResolutionFound && a.SnapshotID != "":
+			return d.found(a)
+		case a.Resolution == work.ResolutionAbsent:
+			return d.absent(a)
+		}
+	}
+	return d.unknown()
+}
+
+func (d *decision) found(a work.ResolveResult) bool {
+	q := d.question()
+	pin := kopiurv1.RestoreResolved{
+		Resolution: kopiurv1.ResolutionSnapshot, KopiaSnapshotID: a.SnapshotID,
+		Identity: &kopiurv1.Identity{Username: q.Identity.Username, Hostname: q.Identity.Hostname, SourcePath: q.Identity.Path},
+	}
+	if !a.StartTime.IsZero() {
+		pin.StartTime = a.StartTime.UTC().Format(time.RFC3339Nano)
+	}
+	d.pin(pin)
+	return d.wait(soon, kopiurv1.ReasonResolved, "snapshot %s of %s is meant", a.SnapshotID, pin.StartTime)
+}
+
+// absent is a proven absence. It is an empty target only if nothing speaks against it.
+func (d *decision) absent(a work.ResolveResult) bool {
+	q := d.question()
+	id := q.Identity.Username + "@" + q.Identity.Hostname + ":" + q.Identity.Path
+	timeout, _ := d.waitTimeout()
+	if left := d.windowLeft(timeout); left > 0 {
+		d.st.Job.Fruitless++
+		d.st.Failure = nil
+		d.set(kopiurv1.ConditionResolved, metav1.ConditionFalse, kopiurv1.ReasonWaitingForSnapshot,
+			"the repository has no snapshot of %s that was asked for; waiting for one until policy.waitTimeout (%s) is over", id, timeout)
+		c := d.plan.Conditions[len(d.plan.Conditions)-1]
+		return d.wait(min(left, rest(d.st.Job.Fruitless)), c.Reason, "%s", c.Message)
+	}
+	f, paths := d.Restore.Spec.Source.FromPolicy, d.paths()
+	last := d.Policy.Status.LastSuccessfulSnapshot
+	switch {
+	case a.Candidates > 0:
+		return d.noSnapshot("%s has %d snapshots, and none of them fits asOf %q and offset %d; the oldest ones may be gone", id, a.Candidates, f.AsOf, f.Offset)
+	case d.onMissing() != kopiurv1.OnMissingContinue:
+		return d.noSnapshot("the repository has no snapshot of %s", id)
+	case !slices.Contains(paths, q.Identity.Path):
+		return d.noSnapshot("the repository has no snapshot of %s, and the path is none of the policy's (%s): an empty volume is refused, the path may be mistyped", id, quoted(paths))
+	case last != "" && len(paths) == 1:
+		return d.noSnapshot("the repository has no snapshot of %s, and the policy made one that ended at %s: an empty volume is refused, this may not be the repository it was", id, last)
+	}
+	d.pin(kopiurv1.RestoreResolved{
+		Resolution: kopiurv1.ResolutionNoSnapshot,
+		Identity:   &kopiurv1.Identity{Username: q.Identity.Username, Hostname: q.Identity.Hostname, SourcePath: q.Identity.Path},
+	})
+	return d.wait(soon, kopiurv1.ReasonNoSnapshotContinue, "the repository has no snapshot of %s; the target is left without data", id)
+}
+
+// unknown is every outcome but the other two. It is asked again, however long that takes, and nothing is written.
+func (d *decision) unknown() bool {
+	d.st.Job.Fruitless++
+	f := d.failure()
+	d.st.Failure = &f
+	if f.KopiaErrorClass == classMissingCredentials {
+		d.set(kopiurv1.ConditionCredentialsAvailable, metav1.ConditionFalse, kopiurv1.ReasonMissingCredentialsSecret, "%s", f.Message)
+	}
+	message := f.KopiaErrorClass + ": " + strings.TrimSuffix(f.Message, ".") + ". The repository is asked again; until it has answered nothing is written"
+	d.set(kopiurv1.ConditionResolved, metav1.ConditionUnknown, kopiurv1.ReasonResolutionUnknown, "%s", message)
+	return d.wait(rest(d.st.Job.Fruitless), kopiurv1.ReasonResolutionUnknown, "%s", message)
+}
+
+// failure explains an outcome that is no success.
+func (d *decision) failure() kopiurv1.Failure {
+	if f := moverjob.Failure(d.Outcome); f != nil {
+		return *f
+	}
+	f := kopiurv1.Failure{KopiaErrorClass: string(work.CodeLost), Message: d.Outcome.Message, RetryRecommended: true, Op: d.operation()}
+	switch d.Outcome.State {
+	case moverjob.Wedged:
+		f.KopiaErrorClass = kopiurv1.ReasonMoverPodWedged
+	case moverjob.DeadlineKilled:
+		f.KopiaErrorClass = kopiurv1.ReasonDeadlineKilled
+	case moverjob.Finished:
+		f.KopiaErrorClass, f.Message = string(work.CodeUnknown), "the mover's answer is not understood: do its image and the controller belong together?"
+	default:
+	}
+	return f
+}

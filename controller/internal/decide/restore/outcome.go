@@ -1,0 +1,157 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+)
+
+// written reads the answer of a restore mover.
+func (d *decision) written() bool {
+	d.plan.Carry = gateConditions
+	d.st.LogTail = d.Tail.Text
+	o := d.Outcome
+	if o.State == moverjob.Finished && o.Result.Code == work.CodeOK && o.Result.Restore != nil {
+		return d.complete(*o.Result)
+	}
+	if o.State == moverjob.ResultLost {
+		d.st.Job.Fruitless++
+		if d.st.Job.Fruitless < maxLost {
+			return d.wait(soon, kopiurv1.ReasonResultLost, "the mover's pod is gone and its result with it; restoring again, which changes nothing that was restored")
+		}
+	}
+	if d.edited() {
+		// The failure is one of a spec that is no more.
+		d.reopen()
+		return d.wait(soon, kopiurv1.ReasonReopened, "the mover failed, and the spec was edited meanwhile: trying again with the new one")
+	}
+	if r := o.Result; r != nil && r.Restore != nil {
+		d.count(*r)
+	}
+	f := d.failure()
+	reason := kopiurv1.ReasonRestoreFailed
+	switch o.State {
+	case moverjob.Wedged:
+		reason = kopiurv1.ReasonMoverPodWedged
+	case moverjob.DeadlineKilled:
+		reason = kopiurv1.ReasonDeadlineKilled
+	case moverjob.ResultLost:
+		reason = kopiurv1.ReasonResultLost
+		f.Message = fmt.Sprintf("%d movers in a row disappeared before their result was read; look for what deletes pods in this namespace", maxLost)
+	default:
+	}
+	if f.KopiaErrorClass == classMissingCredentials {
+		d.set(kopiurv1.ConditionCredentialsAvailable, metav1.ConditionFalse, kopiurv1.ReasonMissingCredentialsSecret, "%s", f.Message)
+	}
+	return d.fail(reason, f)
+}
+
+// edited reports whether the Job was made from another spec than that of now. The Job itself knows best.
+func (d *decision) edited() bool {
+	generation := d.st.Job.Generation
+	if d.Job != nil {
+		if n, err := strconv.ParseInt(d.Job.Labels[kopiurv1.LabelGeneration], 10, 64); err == nil {
+			generation = n
+		}
+	}
+	d.st.Job.Generation = generation
+	return generation != d.Restore.Generation
+}
+
+// complete records a success, and what it is worth: files whose owner could not be set are a failure to some.
+func (d *decision) complete(res work.Result) bool {
+	r := res.Restore
+	d.count(res)
+	opts := d.Restore.Spec.Options
+	if opts == nil {
+		opts = &kopiurv1.RestoreOptions{}
+	}
+	if id := r.SnapshotID; id != "" && id != d.st.Resolved.KopiaSnapshotID {
+		d.note(false, kopiurv1.ReasonSnapshotIDHealed, "snapshot %s is called %s by now: its manifest was rewritten", d.st.Resolved.KopiaSnapshotID, id)
+		d.st.Resolved.KopiaSnapshotID = id
+		d.sayResolved()
+	}
+	switch {
+	case r.Ownership.Failed > 0 && opts.IgnorePermissionErrors != nil && !*opts.IgnorePermissionErrors:
+		return d.fail(kopiurv1.ReasonOwnershipIncomplete, kopiurv1.Failure{
+			KopiaErrorClass: string(work.CodePermissionDenied), Op: "restore",
+			Message: "all data was written, and options.ignorePermissionErrors is false: " + ownershipMessage(r.Ownership),
+		})
+	case r.EntriesFailed > 0 && (opts.IgnoreErrors == nil || !*opts.IgnoreErrors):
+		return d.fail(kopiurv1.ReasonRestoreFailed, kopiurv1.Failure{
+			KopiaErrorClass: string(work.CodePermissionDenied), Op: "restore",
+			Message: fmt.Sprintf("%d entries could not be written; status.logTail names them", r.EntriesFailed),
+		})
+	}
+	d.st.Phase, d.st.Failure = kopiurv1.RestoreCompleted, nil
+	message := fmt.Sprintf("%d files with %d bytes were restored into claim %s", r.FilesRestored, r.BytesRestored, TargetClaim(d.Restore))
+	if r.EntriesFailed > 0 {
+		message += fmt.Sprintf("; %d entries could not be written, which options.ignoreErrors tolerates", r.EntriesFailed)
+	}
+	if r.Ownership.Failed > 0 {
+		message += "; " + ownershipMessage(r.Ownership)
+	}
+	return d.sum(Ready, soon, kopiurv1.ReasonRestoreSucceeded, "%s", message)
+}
+
+// count records what was written, whatever became of it.
+func (d *decision) count(res work.Result) {
+	r := res.Restore
+	d.st.Progress = &kopiurv1.RestoreProgress{
+		Progress:      kopiurv1.Progress{BytesProcessed: r.BytesRestored, FilesProcessed: r.FilesRestored, UpdatedAt: stampOf(res.EndTime)},
+		BytesRestored: r.BytesRestored, FilesRestored: r.FilesRestored,
+	}
+	if !res.StartTime.IsZero() {
+		d.st.Timing = &kopiurv1.Timing{StartTime: stampOf(res.StartTime), EndTime: stampOf(res.EndTime)}
+		if !res.EndTime.IsZero() {
+			d.st.Timing.DurationSeconds = int64(res.EndTime.Sub(res.StartTime) / time.Second)
+		}
+	}
+	o := r.Ownership
+	d.st.Ownership = &kopiurv1.OwnershipStatus{Applied: o.Applied, Failed: o.Failed}
+	for i, p := range o.Paths {
+		if i == work.MaxPaths {
+			break
+		}
+		d.st.Ownership.Paths = append(d.st.Ownership.Paths, kopiurv1.EntryFault(p))
+	}
+	switch {
+	case o.Failed > 0:
+		d.set(kopiurv1.ConditionOwnershipApplied, metav1.ConditionFalse, kopiurv1.ReasonOwnershipIncomplete, "%s", ownershipMessage(o))
+	case o.Applied > 0:
+		d.set(kopiurv1.ConditionOwnershipApplied, metav1.ConditionTrue, kopiurv1.ReasonOwnershipApplied,
+			"owner, mode and times of %d entries were set", o.Applied)
+	}
+}
+
+func stampOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// ownershipMessage counts, shows one path and says who could have done it (K-5, F-1).
+func ownershipMessage(o work.Ownership) string {
+	m := fmt.Sprintf("owner, mode or times of %d entries could not be set", o.Failed)
+	if len(o.Paths) == 0 {
+		return m + "; run the mover with mover.privilegedMode"
+	}
+	first := o.Paths[0]
+	m += fmt.Sprintf(", the first is %s of uid %d", first.Path, first.UID)
+	for _, p := range o.Paths {
+		if p.UID != first.UID {
+			return m + "; they belong to several uids: run the mover with mover.privilegedMode"
+		}
+	}
+	return m + fmt.Sprintf("; run the mover with mover.securityContext.runAsUser %d, or with mover.privilegedMode", first.UID)
+}

@@ -1,0 +1,151 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/gates"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+)
+
+// World is all that a decision looks at. Nil means that the object does not exist.
+type World struct {
+	// Restore as it was read. It is not changed.
+	Restore *kopiurv1.Restore
+	// Snapshot of source.snapshotRef.
+	Snapshot *kopiurv1.Snapshot
+	// Policy of source.fromPolicy, or of a Snapshot that does not say which repository it lies in.
+	Policy *kopiurv1.SnapshotPolicy
+	// Repository that RepositoryRef names.
+	Repository *moverjob.Repository
+	// Credentials and Volume are what its movers mount in the Restore's namespace.
+	Credentials gates.Credentials
+	Volume      gates.Verdict
+	// NamespaceLabels and NamespaceAnnotations, read live.
+	NamespaceLabels, NamespaceAnnotations map[string]string
+	// Claim of the target.
+	Claim *corev1.PersistentVolumeClaim
+	// Users are the running pods of others that use the claim.
+	Users []string
+	// Job that status.job names, and what it amounts to.
+	Job     *batchv1.Job
+	Outcome moverjob.Outcome
+	// Tail is the end of the mover's log, zero where it was not read.
+	Tail moverjob.Tail
+	// Strays are pods of this Restore's earlier Jobs that have not ended.
+	Strays []string
+
+	// Image of the movers.
+	Image      string
+	PullPolicy corev1.PullPolicy
+}
+
+// State is what kstatus makes of the Restore.
+type State int
+
+// States of a plan.
+const (
+	Progressing State = iota
+	Ready
+	Stalled
+)
+
+// Condition is one finding. Carried ones keep what was stored.
+type Condition struct {
+	Type            string
+	Status          metav1.ConditionStatus
+	Reason, Message string
+}
+
+// Note is an event besides those that follow from conditions.
+type Note struct {
+	Warning         bool
+	Reason, Message string
+}
+
+// Plan is what to do, in the order of its fields, and what to say.
+type Plan struct {
+	// Retire is an ended Job whose result is recorded: TTL is set on it. Reap is one to delete.
+	Retire, Reap *batchv1.Job
+	TTL          int32
+	// Status replaces the stored one, except for the conditions.
+	Status kopiurv1.RestoreStatus
+	// Intent means that Status must be stored before Claim and Job are made.
+	Intent bool
+	// Claim and Job to make.
+	Claim *corev1.PersistentVolumeClaim
+	Job   *batchv1.Job
+
+	// Keep leaves all stored conditions as they are; Carry those of these types that are not in Conditions.
+	Keep       bool
+	Carry      []string
+	Conditions []Condition
+	// State, Reason and Message sum up; with Keep they are not used.
+	State           State
+	Reason, Message string
+	// After is when to look again at the latest; zero leaves it to the watches.
+	After time.Duration
+	Notes []Note
+}
+
+// RepositoryRef is the repository a Restore reads from, nil while nothing says which. A pin wins over the spec, the spec
+// over the source.
+func RepositoryRef(r *kopiurv1.Restore, s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) *kopiurv1.RepositoryRef {
+	var ref kopiurv1.RepositoryRef
+	switch pin := r.Status.Resolved; {
+	case pin != nil && pin.Repository != nil:
+		ref = pin.Repository.In(r.Namespace)
+	case r.Spec.Repository != nil:
+		ref = r.Spec.Repository.In(r.Namespace)
+	case s != nil && s.Status.Resolved != nil && s.Status.Resolved.Repository != nil:
+		ref = s.Status.Resolved.Repository.In(s.Namespace)
+	case p != nil:
+		ref = p.Spec.Repository.In(p.Namespace)
+	default:
+		return nil
+	}
+	return &ref
+}
+
+// TargetClaim is the name of the claim that is restored into.
+func TargetClaim(r *kopiurv1.Restore) string {
+	switch t := r.Spec.Target; {
+	case t.PVC != nil:
+		return t.PVC.Name
+	case t.PVCRef != nil:
+		return t.PVCRef.Name
+	default:
+		return ""
+	}
+}
+
+// InFlight reports whether status.job names an attempt whose end was not recorded yet.
+func InFlight(r *kopiurv1.Restore) bool {
+	j := r.Status.Job
+	return j != nil && j.Name != "" && j.EndedAt == ""
+}
+
+// Holds reports whether a Restore is over: completed, or failed with the spec and the credentials that it has now. A
+// failure without a run (a refused spec, a foreign claim) never holds: what it names may have changed.
+func Holds(w World) bool {
+	r := w.Restore
+	switch {
+	case r.Status.Phase == kopiurv1.RestoreCompleted:
+		return true
+	case r.Status.Phase != kopiurv1.RestoreFailed || r.Status.Failure == nil:
+		return false
+	}
+	generation := r.Status.ObservedGeneration
+	if j := r.Status.Job; j != nil && j.Generation != 0 {
+		generation = j.Generation
+	}
+	version := w.Credentials.Version
+	return generation == r.Generation && (version == "" || version == r.Status.ResolvedCredentialVersion)
+}
