@@ -29,6 +29,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/repository"
+	"github.com/kopiur/kopiur/controller/internal/restore"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
@@ -58,6 +59,7 @@ type Options struct {
 // reconcilers of the kinds, in no particular order.
 var reconcilers = []func(ctrl.Manager, deps.Deps) error{
 	repository.Setup,
+	restore.Setup,
 }
 
 // Scheme holds the kinds that Kopiur reads and writes.

@@ -1,0 +1,123 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	decide "github.com/kopiur/kopiur/controller/internal/decide/restore"
+	"github.com/kopiur/kopiur/controller/internal/loop"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+)
+
+// lookAgain is how soon an object is looked at that the cache has not seen yet.
+const lookAgain = time.Second
+
+type scope struct {
+	patcher *loop.Patcher
+	obj     *kopiurv1.Restore
+	plan    decide.Plan
+}
+
+// act carries the plan out. Every step finds its own work done when it is repeated.
+func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, obj *kopiurv1.Restore, plan decide.Plan) (ctrl.Result, error) {
+	s := &scope{patcher: p, obj: obj, plan: plan}
+	stored := obj.Status.Conditions
+	obj.Status = *plan.Status.DeepCopy()
+	obj.Status.Conditions = stored
+	if err := loop.Run(ctx, s,
+		loop.Step("let the recorded job go", r.retire),
+		loop.Step("delete the job that was given up", r.reap),
+		loop.Step("record the attempt", recordIntent), // before anything that only the attempt's name leads back to
+		loop.Step("make the claim", r.ensureClaim),
+		loop.Step("start the mover", r.ensureJob),
+	); err != nil {
+		return ctrl.Result{}, err
+	}
+	return report(s)
+}
+
+func (r *Reconciler) retire(ctx context.Context, s *scope) error {
+	return moverjob.Retire(ctx, r.Client, s.plan.Retire, s.plan.TTL) //nolint:wrapcheck // the step says so
+}
+
+func (r *Reconciler) reap(ctx context.Context, s *scope) error {
+	return moverjob.Reap(ctx, r.Client, s.plan.Reap) //nolint:wrapcheck // the step says so
+}
+
+func recordIntent(ctx context.Context, s *scope) error {
+	if !s.plan.Intent {
+		return nil
+	}
+	return s.patcher.Write(ctx) //nolint:wrapcheck // the step says so
+}
+
+func (r *Reconciler) ensureClaim(ctx context.Context, s *scope) error {
+	if s.plan.Claim == nil {
+		return nil
+	}
+	err := r.Client.Create(ctx, s.plan.Claim)
+	if apierrors.IsAlreadyExists(err) {
+		// Ours or somebody else's: the next look decides, not this one.
+		return loop.Waitf(lookAgain, kopiurv1.ReasonReconciling, "claim %s has just appeared", s.plan.Claim.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("create claim %s/%s: %w", s.plan.Claim.Namespace, s.plan.Claim.Name, err)
+	}
+	return nil
+}
+
+func (r *Reconciler) ensureJob(ctx context.Context, s *scope) error {
+	if s.plan.Job == nil {
+		return nil
+	}
+	err := moverjob.Ensure(ctx, r.Client, s.plan.Job)
+	switch {
+	case errors.Is(err, moverjob.ErrNameTaken):
+		return loop.Stallf(kopiurv1.ReasonJobNameTaken, "Job %s belongs to another object: delete it, or give this Restore another name", s.plan.Job.Name)
+	case apierrors.IsNotFound(err):
+		return loop.Waitf(lookAgain, kopiurv1.ReasonReconciling, "Job %s exists and is not seen yet", s.plan.Job.Name)
+	}
+	return err //nolint:wrapcheck // the step says so
+}
+
+// report turns the plan's findings into conditions and events, and its state into the reconcile's end.
+func report(s *scope) (ctrl.Result, error) {
+	p, plan := s.patcher, s.plan
+	if plan.Keep {
+		p.Keep()
+	}
+	p.Carry(plan.Carry...)
+	for _, c := range plan.Conditions {
+		switch c.Status {
+		case metav1.ConditionTrue:
+			p.Conditions.True(c.Type, c.Reason, "%s", c.Message)
+		case metav1.ConditionFalse:
+			p.Conditions.False(c.Type, c.Reason, "%s", c.Message)
+		default:
+			p.Conditions.Unknown(c.Type, c.Reason, "%s", c.Message)
+		}
+	}
+	emit(p, plan)
+	switch {
+	case plan.Keep && plan.State == decide.Stalled:
+		return ctrl.Result{RequeueAfter: loop.StallHeartbeat}, nil
+	case plan.Keep:
+		return ctrl.Result{}, nil
+	case plan.State == decide.Ready:
+		return ctrl.Result{RequeueAfter: plan.After}, nil
+	case plan.State == decide.Stalled:
+		return ctrl.Result{}, loop.Stall{After: plan.After, Reason: plan.Reason, Message: plan.Message}
+	default:
+		return ctrl.Result{}, loop.Wait{After: plan.After, Reason: plan.Reason, Message: plan.Message}
+	}
+}

@@ -1,0 +1,166 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/testenv"
+)
+
+// Needs the API server of KOPIUR_TEST_KUBECONFIG.
+func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
+
+// world is a namespace with a repository that is Ready, its Secret, a policy and a Snapshot that succeeded.
+type world struct {
+	*testenv.Env
+	Repository *kopiurv1.Repository
+	Secret     *corev1.Secret
+	Policy     *kopiurv1.SnapshotPolicy
+	Snapshot   *kopiurv1.Snapshot
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	env := testenv.New(t)
+	w := &world{
+		Env: env,
+		Repository: &kopiurv1.Repository{ObjectMeta: metav1.ObjectMeta{Name: "nas"}, Spec: kopiurv1.RepositorySpec{
+			Encryption: kopiurv1.Encryption{PasswordSecretRef: kopiurv1.SecretKeyRef{Name: "password"}},
+			Backend:    kopiurv1.Backend{S3: &kopiurv1.S3Backend{Bucket: "b"}},
+		}},
+		Secret: testenv.Secret("password", map[string]string{"KOPIA_PASSWORD": "x"}),
+		Policy: &kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: kopiurv1.SnapshotPolicySpec{
+			Repository: kopiurv1.RepositoryRef{Name: "nas"},
+			Sources:    []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "data"}}},
+			Files:      &kopiurv1.Files{IgnoreRules: []string{}},
+		}},
+		// Without a policy the Snapshot's own reconciler has nothing to do with it.
+		Snapshot: &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "monday"}},
+	}
+	env.Create(w.Secret, w.Repository, w.Policy, w.Snapshot)
+	w.setStatus(w.Repository, func() {
+		w.Repository.Status.Phase, w.Repository.Status.UniqueID = kopiurv1.RepositoryReady, "00112233445566778899aabbccddeeff"
+	})
+	w.setStatus(w.Snapshot, func() {
+		w.Snapshot.Status = kopiurv1.SnapshotStatus{
+			Phase: kopiurv1.SnapshotSucceeded,
+			Snapshot: &kopiurv1.StoredSnapshot{KopiaSnapshotID: "k1", Identity: kopiurv1.Identity{
+				Username: "db", Hostname: env.Namespace, SourcePath: "/pvc/data",
+			}},
+			Timing: &kopiurv1.Timing{StartTime: "2026-03-02T02:00:00Z", EndTime: "2026-03-02T02:01:00Z"},
+			Resolved: &kopiurv1.SnapshotResolved{Repository: &kopiurv1.RepositoryRef{
+				Name: "nas", Kind: kopiurv1.KindRepository, Namespace: env.Namespace,
+			}},
+		}
+	})
+	return w
+}
+
+func (w *world) setStatus(obj client.Object, change func()) {
+	w.T.Helper()
+	base := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+	change()
+	require.NoError(w.T, w.Client.Status().Patch(w.T.Context(), obj, client.MergeFrom(base)))
+}
+
+func (w *world) update(obj client.Object, change func()) {
+	w.T.Helper()
+	w.Get(obj)
+	base := obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
+	change()
+	require.NoError(w.T, w.Client.Patch(w.T.Context(), obj, client.MergeFrom(base)))
+}
+
+// restore makes a Restore of the Snapshot into a new claim, changed as asked.
+func (w *world) restore(change ...func(*kopiurv1.RestoreSpec)) *kopiurv1.Restore {
+	w.T.Helper()
+	r := &kopiurv1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "back"}, Spec: kopiurv1.RestoreSpec{
+		Source: kopiurv1.RestoreSource{SnapshotRef: &kopiurv1.ObjectRef{Name: "monday"}},
+		Target: kopiurv1.RestoreTarget{PVC: &kopiurv1.TargetPVC{Name: "data-new", Capacity: resource.MustParse("1Gi")}},
+	}}
+	for _, c := range change {
+		c(&r.Spec)
+	}
+	w.Create(r)
+	return r
+}
+
+func fromPolicy(s *kopiurv1.RestoreSpec) {
+	s.Source = kopiurv1.RestoreSource{FromPolicy: &kopiurv1.FromPolicy{Name: "db"}}
+}
+
+func into(claim string) func(*kopiurv1.RestoreSpec) {
+	return func(s *kopiurv1.RestoreSpec) {
+		s.Target = kopiurv1.RestoreTarget{PVCRef: &kopiurv1.LocalRef{Name: claim}}
+	}
+}
+
+func (w *world) claim(name string, modes ...corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
+	w.T.Helper()
+	if len(modes) == 0 {
+		modes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	}
+	pvc := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: modes,
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+	w.Create(pvc)
+	return pvc
+}
+
+// until waits for a Restore to have a condition with this reason, and returns it as it was then.
+func (w *world) until(r *kopiurv1.Restore, kind string, status metav1.ConditionStatus, reason string) {
+	w.T.Helper()
+	require.EventuallyWithT(w.T, func(c *assert.CollectT) {
+		require.NoError(c, w.Client.Get(w.T.Context(), client.ObjectKeyFromObject(r), r))
+		got := conditionOf(r, kind)
+		assert.Equal(c, string(status)+"/"+reason, string(got.Status)+"/"+got.Reason, "%s of %s: %v", kind, r.Status.Phase, r.Status.Conditions)
+	}, testenv.Wait, testenv.Tick)
+}
+
+func (w *world) untilReady(r *kopiurv1.Restore) {
+	w.T.Helper()
+	w.until(r, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonRestoreSucceeded)
+}
+
+func conditionOf(r *kopiurv1.Restore, kind string) metav1.Condition {
+	for _, c := range r.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+// movers are the resolve and restore movers that ran, in order.
+func (w *world) movers(op string) []testenv.Call {
+	var out []testenv.Call
+	for _, c := range w.Calls() {
+		if c.Spec.Operation.Name() == op {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// rests asserts that nothing writes the Restore any more.
+func (w *world) rests(r *kopiurv1.Restore) {
+	w.T.Helper()
+	w.Get(r)
+	require.Never(w.T, func() bool {
+		var now kopiurv1.Restore
+		return w.Client.Get(w.T.Context(), client.ObjectKeyFromObject(r), &now) == nil && now.ResourceVersion != r.ResourceVersion
+	}, 1500*time.Millisecond, testenv.Tick, "a status that is written at rest wakes its own reconciler (E-5)")
+}

@@ -1,0 +1,83 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package restore reconciles Restores: it reads the world (observe.go), lets decide/restore judge it, and does what the
+// plan says (act.go). Everything it knows lies in the object and the cluster.
+package restore
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
+	decide "github.com/kopiur/kopiur/controller/internal/decide/restore"
+	"github.com/kopiur/kopiur/controller/internal/deps"
+	"github.com/kopiur/kopiur/controller/internal/index"
+	"github.com/kopiur/kopiur/controller/internal/loop"
+)
+
+// A claim is made and read, never changed or deleted: it is the user's.
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=restores,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=restores/status,verbs=patch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshots;snapshotpolicies;repositories;clusterrepositories,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=create;get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=create;delete;get;list;patch;watch
+
+// Reconciler of Restores.
+type Reconciler struct{ deps.Deps }
+
+// Setup adds the reconciler to a manager.
+func Setup(mgr ctrl.Manager, d deps.Deps) error {
+	c := mgr.GetCache()
+	core := func(kind string) handler.EventHandler {
+		return handler.EnqueueRequestsFromMapFunc(index.Core(c, mapper.KindRestore, kind))
+	}
+	gvk := loop.GVKOf(&kopiurv1.Restore{})
+	b := ctrl.NewControllerManagedBy(mgr).Named("restore").WithOptions(d.ControllerOptions()).
+		For(&kopiurv1.Restore{}).
+		Watches(&batchv1.Job{}, index.Coalesced(index.JobOwner(gvk))).
+		Watches(&corev1.Pod{}, index.Coalesced(index.PodOwner(c, gvk))).
+		Watches(&kopiurv1.Snapshot{}, handler.EnqueueRequestsFromMapFunc(index.Snapshots(c, mapper.KindRestore))).
+		Watches(&kopiurv1.SnapshotPolicy{}, handler.EnqueueRequestsFromMapFunc(index.Policies(c, mapper.KindRestore))).
+		Watches(&kopiurv1.Repository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindRestore))).
+		Watches(&kopiurv1.ClusterRepository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindRestore))).
+		Watches(&corev1.PersistentVolumeClaim{}, core(mapper.KindClaim))
+	for _, kind := range []string{mapper.KindSecret, mapper.KindConfigMap, mapper.KindServiceAccount, mapper.KindNamespace} {
+		b = b.Watches(index.Metadata(kind), core(kind))
+	}
+	if err := b.Complete(&Reconciler{Deps: d}); err != nil {
+		return fmt.Errorf("set up the restore controller: %w", err)
+	}
+	return nil
+}
+
+// Reconcile moves one Restore on.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res ctrl.Result, err error) {
+	obj := &kopiurv1.Restore{}
+	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !obj.DeletionTimestamp.IsZero() {
+		// Its Jobs go with it by their owner references, and nothing of the user's does.
+		return ctrl.Result{}, nil
+	}
+	p := loop.NewPatcher(r.Env, obj, &obj.Status.Conditions, &obj.Status.ObservedGeneration)
+	defer func() { res, err = p.Finish(ctx, res, err) }() // the only status write besides intents
+
+	w, err := r.observe(ctx, obj) // every read
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	plan := decide.Decide(w, r.Clock.Now()) // no I/O, table-tested
+	return r.act(ctx, p, obj, plan)         // every write
+}
