@@ -45,6 +45,9 @@ const (
 	ReasonBootstrapDeadlineExceeded = "BootstrapDeadlineExceeded"
 	// ReasonBootstrapJobFailed is set when the connect Job failed without a result. The message has the end of its log.
 	ReasonBootstrapJobFailed = "BootstrapJobFailed"
+	// ReasonBootstrapInternalInconsistency is set when the connect Job reported a success that lacks the repository's id. It
+	// is retried; run mover and controller from one release.
+	ReasonBootstrapInternalInconsistency = "BootstrapInternalInconsistency"
 	// ReasonRepositoryVolumeNotReachable is set when the claim of a filesystem repository does not exist in the namespace
 	// where the mover runs. Create a claim of that name there.
 	ReasonRepositoryVolumeNotReachable = "RepositoryVolumeNotReachable"

@@ -148,6 +148,22 @@ type RepositoryHealth struct {
 	LastProbeAt string `json:"lastProbeAt,omitempty"`
 }
 
+// ConnectJob names the Job that connects to a repository, and says whether its outcome is in this status.
+type ConnectJob struct {
+	// name of the Job.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// attempts that were started so far.
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+	// finishedAt is when the outcome was recorded; absent while the Job runs.
+	// +optional
+	FinishedAt string `json:"finishedAt,omitempty"`
+	// deadlineKills in a row: each doubles the time that the next attempt gets.
+	// +optional
+	DeadlineKills int32 `json:"deadlineKills,omitempty"`
+}
+
 // RepositoryStatus is what both kinds of repositories report.
 type RepositoryStatus struct {
 	// conditions of the repository.
@@ -181,7 +197,7 @@ type RepositoryStatus struct {
 	Health *RepositoryHealth `json:"health,omitempty"`
 	// job that connects at present, or did last.
 	// +optional
-	Job *JobStatus `json:"job,omitempty"`
+	Job *ConnectJob `json:"job,omitempty"`
 	// failure of the last connect; absent after a success.
 	// +optional
 	Failure *Failure `json:"failure,omitempty"`

@@ -266,7 +266,7 @@ func TestWriteRecordsAnIntentFirst(t *testing.T) {
 	t.Parallel()
 	obj := settled()
 	p, rec := begin(t, obj)
-	obj.Status.Job = &kopiurv1.JobStatus{Name: "b-nas-1", Attempts: 1}
+	obj.Status.Job = &kopiurv1.ConnectJob{Name: "b-nas-1", Attempts: 1}
 	require.NoError(t, p.Write(t.Context()))
 	p.Progressing(kopiurv1.ReasonConnecting, "connecting")
 	_, err := p.Finish(t.Context(), ctrl.Result{}, nil)

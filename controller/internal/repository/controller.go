@@ -4,10 +4,118 @@
 package repository
 
 import (
-	ctrl "sigs.k8s.io/controller-runtime"
+	"context"
+	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/kopiur/kopiur/controller/internal/decide/connect"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/deps"
+	"github.com/kopiur/kopiur/controller/internal/index"
+	"github.com/kopiur/kopiur/controller/internal/loop"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=repositories;clusterrepositories,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=repositories/status;clusterrepositories/status,verbs=patch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
+
+// Reconciler of one of the two kinds.
+type Reconciler struct {
+	deps.Deps
+	kind kind
+}
+
 // Setup adds the reconcilers of both kinds.
-func Setup(mgr ctrl.Manager, d deps.Deps) error { return nil }
+func Setup(mgr ctrl.Manager, d deps.Deps) error {
+	for _, k := range kinds() {
+		r := &Reconciler{Deps: d, kind: k}
+		if err := r.setup(mgr); err != nil {
+			return fmt.Errorf("add the reconciler of %s: %w", k.name, err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) setup(mgr ctrl.Manager) error {
+	c := mgr.GetClient()
+	b := ctrl.NewControllerManagedBy(mgr).
+		For(r.kind.new(), builder.WithPredicates(relevant())).
+		Watches(&batchv1.Job{}, index.Coalesced(index.JobOwner(r.kind.gvk()))).
+		Watches(&corev1.Pod{}, index.Coalesced(index.PodOwner(c, r.kind.gvk()))).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, mapper.KindClaim))).
+		WithOptions(r.ControllerOptions())
+	for _, core := range []string{mapper.KindSecret, mapper.KindConfigMap, mapper.KindServiceAccount, mapper.KindNamespace} {
+		b = b.WatchesMetadata(index.Metadata(core), handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, core)))
+	}
+	return b.Complete(r) //nolint:wrapcheck // wrapped by the caller
+}
+
+// relevant passes changes of the spec and of annotations, one of which asks for another connect. A status that we wrote
+// ourselves wakes us too: the reconcile after it gives the recorded Job its time to live.
+func relevant() predicate.Predicate { return predicate.ResourceVersionChangedPredicate{} }
+
+// Reconcile looks at one repository.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.Result, err error) {
+	obj := r.kind.new()
+	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the cache does not fail
+	}
+	if obj.GetDeletionTimestamp() != nil {
+		return ctrl.Result{}, nil // its Jobs go by their owner references; the store is never touched
+	}
+	s := r.kind.wrap(obj, r.OperatorNamespace)
+	p := s.patcher(r.Env)
+	defer func() { res, err = p.Finish(ctx, res, err) }() // the only status write
+
+	w, err := r.observe(ctx, s)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	plan := connect.Decide(w.input, r.Clock.Now())
+	return r.act(ctx, p, s, w, plan)
+}
+
+// say puts a plan into the status and its conditions.
+func say(p *loop.Patcher, s subject, plan connect.Plan) {
+	conditions, generation := s.status.Conditions, s.status.ObservedGeneration
+	*s.status = plan.Status
+	s.status.Conditions, s.status.ObservedGeneration = conditions, generation
+
+	p.Carry(kopiurv1.ConditionBackendReachable)
+	for _, c := range plan.Conditions {
+		switch c.Status {
+		case "True":
+			p.Conditions.True(c.Type, c.Reason, "%s", c.Message)
+		case "False":
+			p.Conditions.False(c.Type, c.Reason, "%s", c.Message)
+		default:
+			p.Conditions.Unknown(c.Type, c.Reason, "%s", c.Message)
+		}
+	}
+	p.Carry(plan.Carry...)
+	switch plan.Verdict {
+	case connect.Ready:
+		p.Ready(plan.Reason, "%s", plan.Message)
+	case connect.Progressing:
+		p.Progressing(plan.Reason, "%s", plan.Message)
+	case connect.Stalled:
+		p.Stalled(plan.Reason, "%s", plan.Message)
+	case connect.Keep:
+		p.Carry(kopiurv1.ConditionReady, kopiurv1.ConditionReconciling, kopiurv1.ConditionStalled)
+	}
+	if plan.Suspended {
+		p.Conditions.True(kopiurv1.ConditionSuspended, kopiurv1.ReasonSuspended, "no new work is started until spec.suspend is false")
+	}
+}

@@ -1,0 +1,132 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopiur/kopiur/controller/internal/gates"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// Input is what was observed of one repository.
+type Input struct {
+	Spec   kopiurv1.RepositorySpec
+	Status kopiurv1.RepositoryStatus
+	// Generation of the spec.
+	Generation int64
+	// Creds, Volume and Permitted are the gates in front of a mover.
+	Creds     gates.Credentials
+	Volume    gates.Verdict
+	Permitted gates.Verdict
+	// Invalid says why no Job can be made from this spec; empty where one can.
+	Invalid string
+	// SameInputs: the last attempt was made from the present generation and credentials.
+	SameInputs bool
+	// Flight is the attempt for the present inputs whose outcome is not recorded yet, nil where there is none.
+	Flight *Flight
+	// Lingering names a pod of an older attempt that has not ended yet.
+	Lingering string
+	// ReverifyAt is the value of the annotation that asks for another connect.
+	ReverifyAt string
+}
+
+// Flight is an attempt whose outcome is not in the status yet.
+type Flight struct {
+	Name    string
+	Attempt int32
+	Outcome moverjob.Outcome
+}
+
+// Verdict is how a plan sums up the repository.
+type Verdict string
+
+// Verdicts; they become the three conditions of kstatus.
+const (
+	// Keep leaves the conditions of kstatus as they are.
+	Keep        Verdict = "Keep"
+	Ready       Verdict = "Ready"
+	Progressing Verdict = "Progressing"
+	Stalled     Verdict = "Stalled"
+)
+
+// Condition is one kind-specific condition, without its times.
+type Condition struct {
+	Type            string
+	Status          metav1.ConditionStatus
+	Reason, Message string
+}
+
+// Plan is what to do, and what to say.
+type Plan struct {
+	// Status is the new status, without conditions and observedGeneration.
+	Status kopiurv1.RepositoryStatus
+	// Conditions to set; BackendReachable is carried over where it is not among them.
+	Conditions []Condition
+	// Carry names conditions that stay as they are, also where Conditions has them.
+	Carry   []string
+	Verdict Verdict
+	// Reason and Message of the verdict.
+	Reason, Message string
+	// Suspended adds that condition.
+	Suspended bool
+	// Start asks for the Job of attempt Status.Job.Attempts.
+	Start bool
+	// DeadlineSeconds of that Job.
+	DeadlineSeconds int64
+	// Note is what the mover said, for an event; it may be volatile.
+	Note string
+	// After is when to look again; zero leaves it to the watches.
+	After time.Duration
+}
+
+// Deadlines and rests.
+const (
+	defaultDeadline int64 = 120
+	maxDeadline     int64 = 1800
+
+	ladderFirst = 2 * time.Minute
+	ladderMax   = 30 * time.Minute
+	// failedRetry is the heartbeat of a failed repository: what was wrong may have been put right at the store, of which
+	// nothing here tells.
+	failedRetry = 30 * time.Minute
+	// reverifyEvery bounds how often the annotation is honoured.
+	reverifyEvery = time.Minute
+	// futureSkew is how far ahead of us the clock of whoever wrote the annotation may be.
+	futureSkew = 5 * time.Minute
+	// lingerRecheck is how soon to look again for a pod that has not ended.
+	lingerRecheck = 5 * time.Second
+)
+
+// Ladder is the rest after the n-th failure in a row: 2, 4, 8, 16 and then 30 minutes.
+func Ladder(n int32) time.Duration {
+	d := ladderFirst
+	for range max(n, 1) - 1 {
+		if d *= 2; d >= ladderMax {
+			return ladderMax
+		}
+	}
+	return d
+}
+
+// Deadline is what an attempt gets after kills deadline kills in a row: twice as long each time, up to half an hour or
+// what the spec allows.
+func Deadline(p *kopiurv1.BootstrapSpec, kills int32) int64 {
+	base := defaultDeadline
+	if p != nil && p.FailurePolicy != nil && p.FailurePolicy.ActiveDeadlineSeconds != nil {
+		base = *p.FailurePolicy.ActiveDeadlineSeconds
+	}
+	limit := max(maxDeadline, base)
+	d := base
+	for range kills {
+		if d *= 2; d >= limit {
+			return limit
+		}
+	}
+	return d
+}

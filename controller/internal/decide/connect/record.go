@@ -1,0 +1,204 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connect
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopiur/kopiur/apis/work"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// record puts a mover's result into the status. The conditions' messages are built from its class alone: what the mover
+// says may hold ports and temporary names, and a message that changes with every attempt would be a write with every
+// attempt (acceptance J-6). The mover's own words go to status.failure and to an event.
+func record(p *Plan, in Input, r work.Result, now time.Time) {
+	p.Note = r.Message
+	where := Where(in.Spec.Backend)
+	switch r.Code {
+	case work.CodeOK:
+		if r.Bootstrap == nil || r.Bootstrap.UniqueID == "" {
+			inconclusive(p, in, kopiurv1.ReasonBootstrapInternalInconsistency, "the connect Job reported success without the repository's id; it is tried again", now)
+			return
+		}
+		if pinned := in.Status.UniqueID; pinned != "" && pinned != r.Bootstrap.UniqueID {
+			// The mover checks this itself; a mover that does not is older than this controller.
+			fail(p, kopiurv1.ReasonRepositoryVanished, fmt.Sprintf("another repository is in the place of the known one at %s; %s", where, vanishedAdvice), metav1.ConditionTrue, now)
+			return
+		}
+		succeed(p, *r.Bootstrap, now)
+	case work.CodeRepositoryUnavailable:
+		degrade(p, kopiurv1.ReasonBackendUnreachable, fmt.Sprintf(
+			"%s does not answer, or answers with a fault of its own; it is tried again after 2, 4, 8, 16 and then every 30 minutes. Check endpoint, DNS and network policies", where),
+			metav1.ConditionFalse, now)
+	case work.CodeSlow, work.CodeDeadlineExceeded:
+		slow(p, in, now)
+	case work.CodeMissingCredentials:
+		finish(p, now)
+		p.Status.Phase = kopiurv1.RepositoryPending
+		message := "a key is missing from a Secret, or its value is malformed: " + r.Message + ". It goes on by itself when the Secret changes"
+		p.set(kopiurv1.ConditionCredentialsAvailable, metav1.ConditionFalse, kopiurv1.ReasonMissingCredentialsSecret, message)
+		p.verdict(Progressing, kopiurv1.ReasonMissingCredentialsSecret, message)
+	case work.CodeAuthFailure:
+		ref := in.Spec.Encryption.PasswordSecretRef
+		fail(p, string(r.Code), fmt.Sprintf("the password in Secret %s, key %s, does not open the repository at %s: correct the Secret, and it is tried again at once",
+			ref.Name, ref.KeyOrDefault(work.DefaultPasswordKey), where), metav1.ConditionTrue, now)
+	case work.CodeAccessDenied:
+		fail(p, string(r.Code), fmt.Sprintf("%s refuses the credentials: correct the Secret, or the permissions at the store", where), metav1.ConditionTrue, now)
+	case work.CodePermissionDenied:
+		fail(p, string(r.Code), fmt.Sprintf("%s may not be read and written by the mover's user: correct owner and mode of the folder, or moverDefaults.securityContext", where), metav1.ConditionTrue, now)
+	case work.CodeNotFound:
+		fail(p, string(r.Code), where+" does not exist: create it, or correct the name", metav1.ConditionFalse, now)
+	case work.CodeRepositoryNotInitialized:
+		fail(p, kopiurv1.ReasonRepositoryNotInitialized, fmt.Sprintf("%s holds no repository and spec.create.enabled is false: correct the location, or let Kopiur create one", where), metav1.ConditionTrue, now)
+	case work.CodeRepositoryVanished:
+		fail(p, kopiurv1.ReasonRepositoryVanished, fmt.Sprintf("the repository that was known at %s is gone, or another one is in its place; %s", where, vanishedAdvice), metav1.ConditionTrue, now)
+	case work.CodeLocationOccupied:
+		fail(p, kopiurv1.ReasonLocationOccupied, where+" holds something that is not a kopia repository; nothing was written. Choose an empty folder or prefix", metav1.ConditionTrue, now)
+	case work.CodeInvalidSpec:
+		fail(p, kopiurv1.ReasonInvalidSpec, "the mover does not understand its work, so its image and the controller's do not fit together: run both from one release", "", now)
+	case work.CodeLocked, work.CodeCanceled, work.CodeNoSpace, work.CodeSourceError:
+		inconclusive(p, in, string(r.Code), fmt.Sprintf("connecting to %s ended with %s; it is tried again", where, r.Code), now)
+	case work.CodeLost:
+		inconclusive(p, in, kopiurv1.ReasonBootstrapJobFailed, "the connect Job failed without a result; it is tried again, and status.failure has its last words", now)
+	case work.CodeUnknown:
+		fail(p, string(r.Code), fmt.Sprintf("connecting to %s failed in a way that Kopiur does not know; status.failure has the words of the mover", where), "", now)
+	default:
+		fail(p, string(work.CodeUnknown), "the mover reported an outcome that this controller does not know: run both from one release", "", now)
+	}
+}
+
+const vanishedAdvice = "nothing is created in its place. Restore the store, or, where the loss is final, delete and re-create this object"
+
+func succeed(p *Plan, b work.BootstrapResult, now time.Time) {
+	finish(p, now)
+	p.Status.Job.DeadlineKills = 0
+	p.Status.Phase = kopiurv1.RepositoryReady
+	p.Status.UniqueID = b.UniqueID
+	at := stamp(now)
+	p.Status.StorageStats = &kopiurv1.StorageStats{
+		SnapshotCount: b.SnapshotCount, TotalSizeBytes: b.TotalBytes, TotalSize: size(b.TotalBytes),
+		IndexBlobCount: b.IndexBlobCount, LastObservedAt: at,
+	}
+	p.Status.Health = &kopiurv1.RepositoryHealth{
+		ConnectSeconds: int64(math.Ceil(b.ConnectSeconds)), IndexBytes: b.IndexBlobBytes, LastHealthyAt: at, LastProbeAt: at,
+	}
+	p.set(kopiurv1.ConditionBackendReachable, metav1.ConditionTrue, kopiurv1.ReasonReachable, "the last connect succeeded")
+	p.verdict(Ready, kopiurv1.ReasonReachable, "the repository can be used")
+	p.Note = "connected"
+	if b.Created {
+		p.Note = "created a new repository with unique id " + b.UniqueID
+	}
+}
+
+// fail parks the repository until somebody acts.
+func fail(p *Plan, reason, message string, reachable metav1.ConditionStatus, now time.Time) {
+	finish(p, now)
+	p.failed(now)
+	p.Status.Phase = kopiurv1.RepositoryFailed
+	if reachable != "" {
+		why := kopiurv1.ReasonReachable
+		if reachable != metav1.ConditionTrue {
+			why = reason
+		}
+		p.set(kopiurv1.ConditionBackendReachable, reachable, why, "as the last connect found")
+	}
+	p.verdict(Stalled, reason, message)
+	p.After = failedRetry
+}
+
+// degrade parks all who use the repository until it answers again.
+func degrade(p *Plan, reason, message string, reachable metav1.ConditionStatus, now time.Time) {
+	finish(p, now)
+	p.failed(now)
+	p.Status.Phase = kopiurv1.RepositoryDegraded
+	p.set(kopiurv1.ConditionBackendReachable, reachable, reason, "as the last connect found")
+	p.verdict(Progressing, reason, message)
+	p.After = Ladder(failures(p.Status))
+}
+
+// slow is an attempt that did not fit into its time. The store was not found unreachable: with a cold cache and many
+// index blobs a connect takes minutes, and calling that an outage would stop the maintenance that makes it faster (C-3).
+func slow(p *Plan, in Input, now time.Time) {
+	degrade(p, kopiurv1.ReasonBootstrapDeadlineExceeded, fmt.Sprintf(
+		"connecting to %s took longer than it was given; it is tried again with twice the time, up to 30 minutes. Raise spec.bootstrap.failurePolicy.activeDeadlineSeconds where the store is slow",
+		Where(in.Spec.Backend)), metav1.ConditionUnknown, now)
+	p.Status.Job.DeadlineKills++
+}
+
+// inconclusive is an attempt that says nothing about the repository: one that was Ready with the same settings stays so.
+func inconclusive(p *Plan, in Input, reason, message string, now time.Time) {
+	finish(p, now)
+	p.failed(now)
+	p.After = Ladder(failures(p.Status))
+	if in.Status.Phase == kopiurv1.RepositoryReady {
+		p.Verdict, p.Note = Keep, message
+		return
+	}
+	p.Status.Phase = kopiurv1.RepositoryInitializing
+	p.verdict(Progressing, reason, message)
+}
+
+// finish marks the outcome as recorded.
+func finish(p *Plan, now time.Time) {
+	p.Status.Job.FinishedAt = stamp(now)
+}
+
+// failed counts one more failure in a row.
+func (p *Plan) failed(now time.Time) {
+	if p.Status.Health == nil {
+		p.Status.Health = &kopiurv1.RepositoryHealth{}
+	}
+	h := p.Status.Health
+	h.LastProbeAt = stamp(now)
+	if h.ConsecutiveProbeFailures == 0 {
+		h.FirstFailureAt = stamp(now)
+	}
+	h.ConsecutiveProbeFailures++
+}
+
+// set replaces a condition of this plan.
+func (p *Plan) set(kind string, s metav1.ConditionStatus, reason, message string) {
+	for i := range p.Conditions {
+		if p.Conditions[i].Type == kind {
+			p.Conditions[i] = Condition{kind, s, reason, message}
+			return
+		}
+	}
+	p.condition(kind, s, reason, message)
+}
+
+// Where names a backend's location for people.
+func Where(b kopiurv1.Backend) string {
+	switch {
+	case b.S3 != nil:
+		where := "bucket " + b.S3.Bucket
+		if b.S3.Prefix != "" {
+			where += ", prefix " + b.S3.Prefix
+		}
+		if b.S3.Endpoint != "" {
+			where += ", at " + b.S3.Endpoint
+		}
+		return where
+	case b.Filesystem != nil:
+		v := b.Filesystem.Volume
+		switch {
+		case v == nil:
+			return "path " + b.Filesystem.Path + " of the node"
+		case v.PVC != nil:
+			return "path " + b.Filesystem.Path + " on claim " + v.PVC.Name
+		case v.NFS != nil:
+			return "path " + b.Filesystem.Path + " on " + v.NFS.Server + ":" + v.NFS.Path
+		}
+	}
+	return "the store"
+}
+
+func size(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }

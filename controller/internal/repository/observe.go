@@ -1,0 +1,197 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/decide/connect"
+	"github.com/kopiur/kopiur/controller/internal/gates"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// world is all that was read of one repository.
+type world struct {
+	input connect.Input
+	// template is the Job of the next attempt but for what the plan decides; nil where the spec does not allow one.
+	request moverjob.Request
+	// current is the Job of the last attempt, if it is still there.
+	current *batchv1.Job
+	// flying is the Job of the attempt in flight.
+	flying *batchv1.Job
+	// strays are Jobs of older attempts.
+	strays []*batchv1.Job
+}
+
+// observe reads everything.
+func (r *Reconciler) observe(ctx context.Context, s subject) (world, error) {
+	home := s.repo.HomeNamespace
+	w := world{input: connect.Input{
+		Spec: s.repo.Spec, Status: s.repo.Status, Generation: s.obj.GetGeneration(),
+		ReverifyAt: s.obj.GetAnnotations()[kopiurv1.AnnotationReverifyRequestedAt],
+		Permitted:  gates.Verdict{Open: true},
+	}}
+	var err error
+	if w.input.Creds, err = gates.CheckCredentials(ctx, r.Client, s.repo, home); err != nil {
+		return world{}, fmt.Errorf("observe: %w", err)
+	}
+	if w.input.Volume, err = gates.CheckVolume(ctx, r.Client, s.repo, home); err != nil {
+		return world{}, fmt.Errorf("observe: %w", err)
+	}
+	w.request = r.request(s)
+	if err := r.observePrivileges(ctx, s, &w); err != nil {
+		return world{}, err
+	}
+	if err := r.observeJobs(ctx, s, &w); err != nil {
+		return world{}, err
+	}
+	return w, nil
+}
+
+// request is the next attempt but for its number and deadline.
+func (r *Reconciler) request(s subject) moverjob.Request {
+	return moverjob.Request{
+		Owner: s.obj, GVK: r.kind.gvk(), Letter: letter, Attempt: "0", Namespace: s.repo.HomeNamespace,
+		Image: r.MoverImage, PullPolicy: r.PullPolicy, Repository: s.repo,
+		Operation: work.Operation{Bootstrap: &work.Bootstrap{Create: creation(s.repo)}},
+	}
+}
+
+// creation is what a repository is created with; nil forbids it. A repository whose id is pinned is never created
+// again: the store that lost it would look like a new one, and the loss would go unnoticed (acceptance K-8).
+func creation(r moverjob.Repository) *work.Create {
+	if r.Status.UniqueID != "" || !r.Spec.CreateEnabled() || r.Spec.Mode == kopiurv1.ModeReadOnly {
+		return nil
+	}
+	c := r.Spec.Create
+	if c == nil {
+		return &work.Create{}
+	}
+	out := &work.Create{Splitter: c.Splitter, Hash: c.Hash, Encryption: c.Encryption}
+	if c.ECC != nil {
+		out.ECCAlgorithm, out.ECCOverheadPercent = c.ECC.Algorithm, int(c.ECC.OverheadPercent)
+	}
+	return out
+}
+
+// observePrivileges builds the Job once to see whether it can be, and what it asks for. The Namespace is read, live, only
+// when there is something to permit.
+func (r *Reconciler) observePrivileges(ctx context.Context, s subject, w *world) error {
+	job, err := moverjob.Build(w.request)
+	if err != nil {
+		w.input.Invalid = err.Error()
+		return nil //nolint:nilerr // it is a fact about the spec
+	}
+	pod := job.Spec.Template.Spec
+	if w.input.Permitted = gates.Privileges(pod, s.repo.HomeNamespace, nil); w.input.Permitted.Open {
+		return nil
+	}
+	ns, err := gates.Namespace(ctx, r.Live, s.repo.HomeNamespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("observe: %w", err)
+	}
+	w.input.Permitted = gates.Privileges(pod, s.repo.HomeNamespace, ns.Annotations)
+	return nil
+}
+
+// observeJobs sorts this repository's Jobs: the one in flight for the present inputs, the recorded one, and strays.
+func (r *Reconciler) observeJobs(ctx context.Context, s subject, w *world) error {
+	ours := client.MatchingLabels{kopiurv1.LabelOwnerUID: string(s.obj.GetUID()), kopiurv1.LabelOperation: bootstrap}
+	var jobs batchv1.JobList
+	if err := r.Client.List(ctx, &jobs, ours); err != nil {
+		return fmt.Errorf("list connect jobs: %w", err)
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, ours); err != nil {
+		return fmt.Errorf("list the pods of connect jobs: %w", err)
+	}
+	last := w.input.Status.Job
+	if last == nil {
+		last = &kopiurv1.ConnectJob{}
+	}
+	creds := w.input.Creds
+	next := s.jobName(creds.Version, last.Attempts+1)
+	w.input.SameInputs = creds.Open && last.Name != "" && last.Name == s.jobName(creds.Version, last.Attempts)
+	inFlight := w.input.SameInputs && last.FinishedAt == ""
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		if ref := metav1.GetControllerOf(job); ref == nil || ref.UID != s.obj.GetUID() || job.DeletionTimestamp != nil {
+			continue
+		}
+		switch {
+		case creds.Open && job.Name == next:
+			// Made, but the process ended before it could say so.
+			w.fly(job, pods.Items, last.Attempts+1, r.startup(s), r.Clock.Now())
+		case job.Name == last.Name && inFlight:
+			if w.flying == nil {
+				w.fly(job, pods.Items, last.Attempts, r.startup(s), r.Clock.Now())
+			}
+		case job.Name == last.Name && last.FinishedAt != "":
+			w.current = job
+		default:
+			w.strays = append(w.strays, job)
+		}
+	}
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && !(w.flying != nil && metav1.IsControlledBy(p, w.flying)) {
+			w.input.Lingering = p.Namespace + "/" + p.Name
+		}
+	}
+	if inFlight && w.flying == nil {
+		return r.confirmLost(ctx, s, w, *last)
+	}
+	return nil
+}
+
+// confirmLost asks the API server for the Job that the status names and the cache does not have. The cache may be behind
+// our own write, and a second Job beside the first is what must not be.
+func (r *Reconciler) confirmLost(ctx context.Context, s subject, w *world, last kopiurv1.ConnectJob) error {
+	var job batchv1.Job
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.repo.HomeNamespace, Name: last.Name}, &job)
+	switch {
+	case apierrors.IsNotFound(err):
+		w.input.Flight = &connect.Flight{Name: last.Name, Attempt: last.Attempts, Outcome: moverjob.Outcome{State: moverjob.Absent, Terminal: true}}
+		return nil
+	case err != nil:
+		return fmt.Errorf("get job %s: %w", last.Name, err)
+	}
+	w.fly(&job, nil, last.Attempts, r.startup(s), r.Clock.Now())
+	return nil
+}
+
+func (w *world) fly(job *batchv1.Job, pods []corev1.Pod, attempt int32, startup time.Duration, now time.Time) {
+	var own []corev1.Pod
+	for i := range pods {
+		if metav1.IsControlledBy(&pods[i], job) {
+			own = append(own, pods[i])
+		}
+	}
+	w.flying = job
+	w.input.Flight = &connect.Flight{Name: job.Name, Attempt: attempt, Outcome: moverjob.Decide(job, own, startup, now)}
+}
+
+// startup is how long the connect pod may take to run: a little less than the Job's own deadline, which would delete the
+// pod and with it the reason why it did not start.
+func (r *Reconciler) startup(s subject) time.Duration {
+	kills := int32(0)
+	if j := s.repo.Status.Job; j != nil {
+		kills = j.DeadlineKills
+	}
+	hard := time.Duration(connect.Deadline(s.repo.Spec.Bootstrap, kills)) * time.Second
+	return min(hard+work.JobGrace-30*time.Second, moverjob.DefaultStartupDeadline)
+}
