@@ -27,6 +27,8 @@ const (
 const (
 	// ConditionRepositoryReady: the repository may be used.
 	ConditionRepositoryReady = "RepositoryReady"
+	// ConditionRepositoryWritable is False where the repository has mode ReadOnly; absent otherwise.
+	ConditionRepositoryWritable = "RepositoryWritable"
 	// ConditionCredentialsAvailable: the Secrets exist where the mover runs.
 	ConditionCredentialsAvailable = "CredentialsAvailable"
 	// ConditionMoverPermitted: the Namespace allows the mover's privileges.

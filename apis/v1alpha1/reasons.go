@@ -55,6 +55,8 @@ const (
 
 // Reasons of Snapshots and Restores before their mover runs.
 const (
+	// ReasonRepositoryReady is set when the repository may be used. Nothing to do.
+	ReasonRepositoryReady = "RepositoryReady"
 	// ReasonRepositoryNotReady is set while the repository is not Ready. The run starts by itself; if it lasts, look at
 	// the repository's own conditions.
 	ReasonRepositoryNotReady = "RepositoryNotReady"
@@ -120,6 +122,9 @@ const (
 	ReasonStagedPVCLost = "StagedPvcLost"
 	// ReasonSourceNotCSIProvisioned is set where the volume has no CSI driver. Set copyMethod: Direct.
 	ReasonSourceNotCSIProvisioned = "SourceNotCSIProvisioned"
+	// ReasonStagingNameTaken is set where a claim or VolumeSnapshot of the derived name belongs to somebody else. It is
+	// not touched: delete or rename it, or give the Snapshot another name.
+	ReasonStagingNameTaken = "StagingNameTaken"
 	// ReasonStagedClassNotFound is set where spec.staging.storageClassName does not exist.
 	ReasonStagedClassNotFound = "StagedClassNotFound"
 	// ReasonStagedClassMismatch is set where spec.staging.storageClassName belongs to another driver.
@@ -150,6 +155,11 @@ const (
 	ReasonSnapshotSucceeded = "SnapshotSucceeded"
 	// ReasonSnapshotUnchanged is set when the source equals the previous snapshot and nothing was stored, as asked.
 	ReasonSnapshotUnchanged = "Unchanged"
+	// ReasonIdentityCollision is set on a policy whose snapshots would be filed under the same identity and path as those
+	// of another policy in the same repository. Change spec.identity or the source's path of one of them.
+	ReasonIdentityCollision = "IdentityCollision"
+	// ReasonPolicyReady is set when snapshots of the policy can be made. Nothing to do.
+	ReasonPolicyReady = "PolicyReady"
 	// ReasonSnapshotFailed is set when the mover's final result is a failure. status.failure says what to do.
 	ReasonSnapshotFailed = "SnapshotFailed"
 	// ReasonSnapshotIncompleteUnreadableEntries is set when entries could not be read. The snapshot is stored and can be

@@ -139,6 +139,9 @@ type Staged struct {
 	// stagingTimeoutSeconds of each step; 0 waits for ever.
 	// +optional
 	StagingTimeoutSeconds int64 `json:"stagingTimeoutSeconds,omitempty"`
+	// waitForFirstConsumer is true where the staged claim is provisioned only once the mover's pod is scheduled.
+	// +optional
+	WaitForFirstConsumer bool `json:"waitForFirstConsumer,omitempty"`
 }
 
 // UnstoredStatus counts what is not in the snapshot although it is in the source.

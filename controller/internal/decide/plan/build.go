@@ -1,0 +1,194 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/decide/staging"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+)
+
+// Where a recorded identity comes from.
+const (
+	recordedExplicit = "explicit"
+	recordedDefaults = "defaults"
+	recordedSchema   = 1
+)
+
+// GVK of the owner of everything that is made for a Snapshot.
+var GVK = kopiurv1.GroupVersion.WithKind("Snapshot")
+
+// IdentityOf is what a Snapshot is filed under.
+func IdentityOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Identity {
+	return p.IdentityOf(SourceOf(s, p).Path(s.Namespace))
+}
+
+// Origin of a Snapshot that a mover makes.
+func Origin(s *kopiurv1.Snapshot) string {
+	if s.Labels[kopiurv1.LabelOrigin] == kopiurv1.OriginScheduled {
+		return kopiurv1.OriginScheduled
+	}
+	return kopiurv1.OriginManual
+}
+
+// Labels of a Snapshot by which it is found again.
+func Labels(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy, r *moverjob.Repository) map[string]string {
+	return map[string]string{
+		kopiurv1.LabelConfig:        p.Name,
+		kopiurv1.LabelPolicy:        p.Name,
+		kopiurv1.LabelOrigin:        Origin(s),
+		kopiurv1.LabelRepositoryUID: string(r.UID),
+	}
+}
+
+// Layers are the mover settings above the repository's, weakest first.
+func Layers(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) []*kopiurv1.MoverSpec {
+	return []*kopiurv1.MoverSpec{p.Spec.Mover, s.Spec.Mover}
+}
+
+// RecordedOf is whom the mover runs as.
+func RecordedOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy, r *moverjob.Repository) kopiurv1.Recorded {
+	layers := []moverjob.Layer{moverjob.DefaultsLayer(r.Spec.MoverDefaults)}
+	for _, m := range Layers(s, p) {
+		layers = append(layers, moverjob.SpecLayer(m))
+	}
+	sec := moverjob.Merge(false, r.Spec.Backend.Filesystem != nil, layers...)
+	out := kopiurv1.Recorded{Schema: recordedSchema, Src: recordedDefaults, UID: sec.Pod.RunAsUser, GID: sec.Pod.RunAsGroup, FSGroup: sec.Pod.FSGroup}
+	// What the container says wins over the pod.
+	if sec.Container.RunAsUser != nil {
+		out.UID = sec.Container.RunAsUser
+	}
+	if sec.Container.RunAsGroup != nil {
+		out.GID = sec.Container.RunAsGroup
+	}
+	for _, l := range layers {
+		if (l.Privileged != nil && *l.Privileged) || (l.Container != nil && l.Container.RunAsUser != nil) || (l.Pod != nil && l.Pod.RunAsUser != nil) {
+			out.Src = recordedExplicit
+		}
+	}
+	return out
+}
+
+// build makes the Job of an attempt. A staged claim is named before it exists: its name derives from the Snapshot's.
+func build(w World, attempt int32) (*batchv1.Job, error) {
+	s, p := w.Snapshot, w.Policy
+	source := SourceOf(s, p)
+	claim := source.PVC.Name
+	if !direct(p) {
+		claim = staging.ClaimName(s.Name)
+		if staged := s.Status.Staged; staged != nil && staged.PVCName != "" {
+			claim = staged.PVCName
+		}
+	}
+	tags, err := tagsOf(w)
+	if err != nil {
+		return nil, err
+	}
+	id := IdentityOf(s, p)
+	mount := mountPath(id.SourcePath)
+	job, err := moverjob.Build(moverjob.Request{
+		Owner: s, GVK: GVK, Letter: "s", Attempt: attemptKey(attempt),
+		Namespace: s.Namespace, Image: w.Image, PullPolicy: w.PullPolicy,
+		Repository: *w.Repository,
+		Operation: work.Operation{Snapshot: &work.Snapshot{
+			Identity:      work.Identity{Username: id.Username, Hostname: id.Hostname, Path: id.SourcePath},
+			Path:          mount,
+			Description:   s.Spec.Description,
+			Tags:          tags,
+			Policy:        workPolicy(p.Spec),
+			FailFast:      p.Spec.ErrorHandling != nil && p.Spec.ErrorHandling.FailFast,
+			UploadLimitMB: uploadLimit(p.Spec),
+		}},
+		Layers:        Layers(s, p),
+		FailurePolicy: s.Spec.FailurePolicy,
+		Source:        &moverjob.Mount{Claim: claim, Path: mount, ReadOnly: source.ReadOnlyOrDefault()},
+		Labels:        map[string]string{kopiurv1.LabelPolicy: p.Name},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("snapshot %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	return job, nil
+}
+
+// mountPath is where the mover sees the source: at the path it is filed under, so that messages name files as the user
+// knows them. A path that cannot be a mount point is only a name.
+func mountPath(path string) string {
+	clean := strings.TrimRight(path, "/")
+	if clean == "" || !strings.HasPrefix(clean, "/") || strings.Contains(clean, ":") || strings.Contains(clean, "..") {
+		return work.SourceDir
+	}
+	return clean
+}
+
+func tagsOf(w World) (map[string]string, error) {
+	rec := RecordedOf(w.Snapshot, w.Policy, w.Repository)
+	meta, err := json.Marshal(work.RecordedMeta{Schema: int(rec.Schema), UID: rec.UID, GID: rec.GID, FSGroup: rec.FSGroup, Src: rec.Src})
+	if err != nil {
+		return nil, fmt.Errorf("encode recorded identity: %w", err)
+	}
+	tags := map[string]string{}
+	maps.Copy(tags, w.Snapshot.Spec.Tags)
+	// Ours last: what finds a policy's snapshots again is not the user's to change.
+	tags[work.TagConfig] = w.Policy.Name
+	tags[work.TagMeta] = string(meta)
+	return tags, nil
+}
+
+func workPolicy(p kopiurv1.SnapshotPolicySpec) work.SnapshotPolicy {
+	var out work.SnapshotPolicy
+	if c := p.Compression; c != nil {
+		out.Compression, out.NeverCompress = c.Compressor, c.NeverCompress
+	}
+	if f := p.Files; f != nil {
+		out.IgnoreRules, out.IgnoreCacheDirs, out.IgnoreIdentical = f.IgnoreRules, f.IgnoreCacheDirs, f.IgnoreIdenticalSnapshots
+	}
+	if e := p.ErrorHandling; e != nil {
+		out.IgnoreFileErrors, out.IgnoreDirErrors, out.IgnoreUnknownTypes = e.IgnoreFileErrors, e.IgnoreDirErrors, e.IgnoreUnknownTypes
+	}
+	if u := p.Upload; u != nil {
+		out.MaxParallelFileReads = int(u.MaxParallelFileReads)
+	}
+	return out
+}
+
+func uploadLimit(p kopiurv1.SnapshotPolicySpec) int64 {
+	if p.Upload == nil {
+		return 0
+	}
+	return p.Upload.LimitMB
+}
+
+// StagingTimeout of each step; zero waits for ever. A value that cannot be read was refused before.
+func StagingTimeout(p *kopiurv1.SnapshotPolicy) time.Duration {
+	if p.Spec.Staging == nil {
+		return staging.DefaultTimeout
+	}
+	d, err := p.Spec.Staging.Timeout.Parse(staging.DefaultTimeout)
+	if err != nil {
+		return staging.DefaultTimeout
+	}
+	return d
+}
+
+// Pin is what is stored about a copy before any of it is made. Retries use it again.
+func Pin(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy, c staging.Choice) kopiurv1.Staged {
+	out := kopiurv1.Staged{
+		CopyMethod: c.Method, PVCName: staging.ClaimName(s.Name), StorageClassName: c.StorageClass,
+		WaitForFirstConsumer:  c.WaitForFirstConsumer,
+		StagingTimeoutSeconds: int64(StagingTimeout(p) / time.Second),
+	}
+	if c.Method == kopiurv1.CopySnapshot {
+		out.VolumeSnapshotName = staging.SnapshotName(s.Name)
+	}
+	return out
+}

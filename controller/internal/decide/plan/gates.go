@@ -1,0 +1,367 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/access"
+	"github.com/kopiur/kopiur/controller/internal/decide/policy"
+	"github.com/kopiur/kopiur/controller/internal/decide/staging"
+	"github.com/kopiur/kopiur/controller/internal/gates"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+)
+
+// sourceDeadline is how long a Snapshot waits for its claim to appear.
+const sourceDeadline = 30 * time.Minute
+
+// refusalRecheck is how often a source that cannot be staged as things are is looked at again: classes and CRDs are not
+// watched.
+const refusalRecheck = time.Minute
+
+// walk passes the gates one by one and collects their conditions.
+type walk struct {
+	w       World
+	now     time.Time
+	attempt int32
+	p       Plan
+	done    bool
+}
+
+func (g *walk) pass(kind, reason, format string, args ...any) {
+	g.p.Conditions = append(g.p.Conditions, condition(kind, true, reason, fmt.Sprintf(format, args...)))
+}
+
+// hold stops at a gate. kind may be empty where only the summary tells of it.
+func (g *walk) hold(kind, reason string, after time.Duration, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if kind != "" {
+		c := condition(kind, false, reason, message)
+		if g.p.Reopened {
+			// False since the earlier failure: the next turn sets it again, and with it the clock of its deadline.
+			c.Status = metav1.ConditionUnknown
+		}
+		g.p.Conditions = append(g.p.Conditions, c)
+	}
+	g.p.Action, g.p.Phase = Wait, kopiurv1.SnapshotPending
+	g.p.Reason, g.p.Message, g.p.After = reason, message, after
+	g.done = true
+}
+
+func (g *walk) fail(kind, op, reason, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if kind != "" {
+		g.p.Conditions = append(g.p.Conditions, condition(kind, false, reason, message))
+	}
+	g.p = fail(g.p, op, reasoned{reason, message})
+	g.done = true
+}
+
+func (g *walk) ask(a Ask) bool {
+	if g.w.asked(a) {
+		return false
+	}
+	g.p, g.done = Plan{Ask: a}, true
+	return true
+}
+
+// gate decides what an attempt without a Job waits for.
+func gate(w World, attempt int32, now time.Time) Plan {
+	g := &walk{w: w, now: now, attempt: attempt, p: Plan{Attempt: attempt, Reopened: Reopens(w.Snapshot)}}
+	for _, pass := range []func(){
+		g.policy, g.repository, g.credentials, g.source, g.privilege, g.use, g.others, g.staging,
+	} {
+		pass()
+		if g.done {
+			return g.p
+		}
+	}
+	return g.p
+}
+
+func (g *walk) policy() {
+	s, pol := g.w.Snapshot, g.w.Policy
+	ref := s.Spec.PolicyRef
+	switch {
+	case ref == nil:
+		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.policyRef is not set: name the SnapshotPolicy that says what to back up")
+		return
+	case ref.Namespace != "" && ref.Namespace != s.Namespace:
+		// The mover would read claims of a namespace whose owners did not ask for it.
+		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.policyRef.namespace is %s: a Snapshot uses policies of its own namespace %s", ref.Namespace, s.Namespace)
+		return
+	case pol == nil || pol.DeletionTimestamp != nil:
+		g.hold("", kopiurv1.ReasonMissingDependency, 0, "SnapshotPolicy %s/%s does not exist", s.Namespace, ref.Name)
+		return
+	case pol.Spec.Suspend:
+		g.p.Conditions = append(g.p.Conditions, condition(kopiurv1.ConditionSuspended, true, kopiurv1.ReasonSuspended, "SnapshotPolicy "+pol.Name+" is suspended"))
+		g.hold("", kopiurv1.ReasonSuspended, 0, "SnapshotPolicy %s is suspended: set its spec.suspend to false to go on", pol.Name)
+		return
+	}
+	if invalid := policy.Validate(pol); len(invalid) > 0 {
+		g.hold("", kopiurv1.ReasonInvalidSpec, 0, "SnapshotPolicy %s: %s", pol.Name, invalid[0])
+		return
+	}
+	switch n := len(pol.Spec.Sources); {
+	case s.Spec.Source == nil && n > 1:
+		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "SnapshotPolicy %s has %d sources: set spec.source.sourceIndex to one of 0 to %d", pol.Name, n, n-1)
+	case s.Spec.Source != nil && int(s.Spec.Source.SourceIndex) >= n:
+		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.source.sourceIndex is %d, but SnapshotPolicy %s has %d sources, counted from 0", s.Spec.Source.SourceIndex, pol.Name, n)
+	}
+}
+
+// SourceOf is the source that a Snapshot means, the zero value where it means none.
+func SourceOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Source {
+	i := 0
+	if s.Spec.Source != nil {
+		i = int(s.Spec.Source.SourceIndex)
+	}
+	if p == nil || i < 0 || i >= len(p.Spec.Sources) {
+		return kopiurv1.Source{}
+	}
+	return p.Spec.Sources[i]
+}
+
+func (g *walk) repository() {
+	const kind = kopiurv1.ConditionRepositoryReady
+	s, r := g.w.Snapshot, g.w.Repository
+	ref := g.w.Policy.Spec.Repository.In(s.Namespace)
+	if r == nil {
+		g.hold(kind, kopiurv1.ReasonMissingDependency, 0, "%s does not exist", ref)
+		return
+	}
+	if r.Spec.Mode == kopiurv1.ModeReadOnly {
+		g.hold(kopiurv1.ConditionRepositoryWritable, kopiurv1.ReasonRepositoryReadOnly, 0, "%s has mode ReadOnly and takes no snapshots: use another repository, or set its mode to ReadWrite", ref)
+		return
+	}
+	if r.Allowed != nil {
+		if r.Allowed.Selector != nil && g.ask(AskNamespace) {
+			return
+		}
+		var labels map[string]string
+		if g.w.Namespace != nil {
+			labels = g.w.Namespace.Labels
+		}
+		if !access.Allows(r.Allowed, s.Namespace, labels) {
+			g.hold(kind, kopiurv1.ReasonNamespaceNotAllowed, 0, "%s does not allow namespace %s: its owner adds it to spec.allowedNamespaces", ref, s.Namespace)
+			return
+		}
+	}
+	if v := gates.Repository(ref.String(), r, true); !v.Open {
+		message := v.Message
+		if ready := find(r.Status.Conditions, kopiurv1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue && r.Status.Phase != kopiurv1.RepositoryReady {
+			message += ": " + ready.Message
+		}
+		g.hold(kind, v.Reason, 0, "%s", message)
+		return
+	}
+	if v := g.w.RepositoryVolume; !v.Open {
+		g.hold(kind, v.Reason, 0, "%s", v.Message)
+		return
+	}
+	g.pass(kind, kopiurv1.ReasonRepositoryReady, "%s is Ready", ref)
+}
+
+func (g *walk) credentials() {
+	const kind = kopiurv1.ConditionCredentialsAvailable
+	if v := g.w.Credentials; !v.Open {
+		g.hold(kind, v.Reason, 0, "%s", v.Message)
+		return
+	}
+	g.pass(kind, kopiurv1.ReasonCredentialsFound, "%s", g.w.Credentials.Message)
+}
+
+func (g *walk) source() {
+	const kind = kopiurv1.ConditionSourcePVCAvailable
+	name := SourceOf(g.w.Snapshot, g.w.Policy).PVC.Name
+	c := g.w.Source
+	if c == nil && g.w.Snapshot.Status.Staged != nil && g.w.StagedClaim != nil {
+		// The copy is made and outlives its source.
+		g.pass(kind, kopiurv1.ReasonSourcePVCFound, "claim %s existed when it was copied", name)
+		return
+	}
+	if c == nil || c.DeletionTimestamp != nil {
+		left := sourceDeadline
+		if was := find(g.w.Snapshot.Status.Conditions, kind); was != nil && was.Status == metav1.ConditionFalse {
+			left -= g.now.Sub(was.LastTransitionTime.Time)
+		}
+		if left <= 0 && !g.p.Reopened {
+			g.fail(kind, OpPrepare, kopiurv1.ReasonSourcePVCMissing, "claim %s/%s did not appear in %s: correct the policy's source, or create the claim and another Snapshot", g.w.Snapshot.Namespace, name, sourceDeadline)
+			return
+		}
+		g.hold(kind, kopiurv1.ReasonSourcePVCMissing, max(left, time.Second), "claim %s/%s, the source, does not exist", g.w.Snapshot.Namespace, name)
+		return
+	}
+	if c.Spec.VolumeMode != nil && *c.Spec.VolumeMode == corev1.PersistentVolumeBlock {
+		g.fail(kind, OpPrepare, kopiurv1.ReasonNotYetSupported, "claim %s is a block device: only file systems can be backed up", name)
+		return
+	}
+	g.pass(kind, kopiurv1.ReasonSourcePVCFound, "claim %s exists", name)
+}
+
+// privilege builds the pod and asks what it needs. The pod is the same one that is started later, but for nothing.
+func (g *walk) privilege() {
+	const kind = kopiurv1.ConditionMoverPermitted
+	job, err := build(g.w, g.attempt)
+	if err != nil {
+		g.hold("", kopiurv1.ReasonInvalidSpec, 0, "SnapshotPolicy %s and its repository make no working mover: %s", g.w.Policy.Name, err)
+		return
+	}
+	g.p.Job = job
+	if len(moverjob.Privileges(job.Spec.Template.Spec)) > 0 && g.ask(AskNamespace) {
+		return
+	}
+	var annotations map[string]string
+	if g.w.Namespace != nil {
+		annotations = g.w.Namespace.Annotations
+	}
+	v := gates.Privileges(job.Spec.Template.Spec, g.w.Snapshot.Namespace, annotations)
+	if !v.Open {
+		g.hold(kind, v.Reason, 0, "%s", v.Message)
+		return
+	}
+	g.pass(kind, v.Reason, "%s", v.Message)
+}
+
+// use keeps a mover from hanging Pending beside the only pod that a ReadWriteOncePod claim admits (acceptance A-9).
+func (g *walk) use() {
+	if !direct(g.w.Policy) || !slices.Contains(g.w.Source.Spec.AccessModes, corev1.ReadWriteOncePod) {
+		return
+	}
+	if g.ask(AskUsers) {
+		return
+	}
+	if len(g.w.Users) > 0 {
+		g.fail(kopiurv1.ConditionSourcePVCAvailable, OpPrepare, kopiurv1.ReasonPVCInUse, "claim %s is ReadWriteOncePod and pod %s uses it: use copyMethod Snapshot or Clone", g.w.Source.Name, list(g.w.Users))
+	}
+}
+
+// others waits for the pods of earlier attempts: two movers of one Snapshot must never run.
+func (g *walk) others() {
+	if n := len(g.w.OtherPods); n > 0 {
+		g.hold("", kopiurv1.ReasonMoverStarting, time.Minute, "pod %s of an earlier attempt has not ended yet", list(g.w.OtherPods))
+	}
+}
+
+func direct(p *kopiurv1.SnapshotPolicy) bool { return p.Spec.CopyMethod == kopiurv1.CopyDirect }
+
+// methodOf reads an absent copy method as the API's default.
+func methodOf(p *kopiurv1.SnapshotPolicy) kopiurv1.CopyMethod {
+	if p.Spec.CopyMethod == "" {
+		return kopiurv1.CopySnapshot
+	}
+	return p.Spec.CopyMethod
+}
+
+// staging is the last gate: behind it the mover starts.
+func (g *walk) staging() {
+	const kind = kopiurv1.ConditionSourceStaged
+	staged, method := g.w.Snapshot.Status.Staged, methodOf(g.w.Policy)
+	if staged != nil && staged.CopyMethod != method {
+		// The policy was changed while the copy was made.
+		g.p = unstage(g.w, g.p)
+		g.hold2(kind, "the copy for copyMethod "+string(staged.CopyMethod)+" is being removed")
+		return
+	}
+	if method == kopiurv1.CopyDirect {
+		g.start()
+		return
+	}
+	pinned := kopiurv1.Staged{}
+	if staged != nil {
+		pinned = *staged
+		if pinned.VolumeSnapshotName != "" && g.w.StagedClaim == nil && g.ask(AskVolumeSnapshot) {
+			return
+		}
+	} else {
+		choice, ok := g.choose()
+		if !ok {
+			return
+		}
+		g.p.Choice = &choice
+		pinned = Pin(g.w.Snapshot, g.w.Policy, choice)
+	}
+	v := staging.Next(stagingState(g.w, pinned), g.now)
+	switch v.Step {
+	case staging.Usable:
+		g.pass(kind, v.Reason, "%s", v.Message)
+		g.start()
+	case staging.Failed:
+		g.fail(kind, OpStage, v.Reason, "%s", v.Message)
+	case staging.CreateSnapshot, staging.CreateClaim:
+		if staged != nil && v.Step == staging.CreateSnapshot {
+			// The class is not part of what was stored: choose again.
+			choice, ok := g.choose()
+			if !ok {
+				return
+			}
+			g.p.Choice = &choice
+		}
+		g.hold(kind, v.Reason, v.Recheck, "%s", v.Message)
+		g.p.Action, g.p.Staging = Stage, v
+	case staging.AwaitClaim:
+		if !g.ask(AskClaimEvent) {
+			g.hold(kind, v.Reason, v.Recheck, "%s", v.Message)
+		}
+	case staging.AwaitSnapshot, staging.Blocked:
+		g.hold(kind, v.Reason, v.Recheck, "%s", v.Message)
+	}
+}
+
+// hold2 keeps an action that was decided already and says what is waited for.
+func (g *walk) hold2(kind, message string) {
+	if g.p.Ask != 0 {
+		g.done = true
+		return
+	}
+	action := g.p.Action
+	g.hold(kind, kopiurv1.ReasonWaitingForVolumeSnapshot, 0, "%s", message)
+	g.p.Action = action
+}
+
+// choose picks the classes. What it refuses may be mended in the cluster, so it is a wait with a deadline.
+func (g *walk) choose() (staging.Choice, bool) {
+	const kind = kopiurv1.ConditionSourceStaged
+	if g.ask(AskVolume) {
+		return staging.Choice{}, false
+	}
+	in := g.w.Volume
+	in.Method, in.SnapshotClassName, in.Staging, in.Claim = methodOf(g.w.Policy), g.w.Policy.Spec.VolumeSnapshotClassName, g.w.Policy.Spec.Staging, g.w.Source
+	choice, refusal := staging.Choose(in)
+	if refusal == nil {
+		return choice, true
+	}
+	timeout := StagingTimeout(g.w.Policy)
+	left := timeout
+	if was := find(g.w.Snapshot.Status.Conditions, kind); was != nil && was.Status == metav1.ConditionFalse && !g.p.Reopened {
+		left -= g.now.Sub(was.LastTransitionTime.Time)
+	}
+	if timeout > 0 && left <= 0 {
+		g.fail(kind, OpStage, refusal.Reason, "%s", refusal.Message)
+		return choice, false
+	}
+	after := refusalRecheck
+	if timeout > 0 {
+		after = min(after, left)
+	}
+	g.hold(kind, refusal.Reason, after, "%s", refusal.Message)
+	return choice, false
+}
+
+func (g *walk) start() { g.p.Action, g.p.Phase, g.done = Start, kopiurv1.SnapshotPending, true }
+
+func find(list []metav1.Condition, kind string) *metav1.Condition {
+	for i := range list {
+		if list[i].Type == kind {
+			return &list[i]
+		}
+	}
+	return nil
+}
