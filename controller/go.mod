@@ -10,6 +10,8 @@ require (
 	github.com/go-logr/logr v1.4.3
 	// The API types and the mover protocol.
 	github.com/kopiur/kopiur/apis v0.1.0
+	// Types of VolumeSnapshots, for copyMethod Snapshot.
+	github.com/kubernetes-csi/external-snapshotter/client/v8 v8.6.0
 	// Counters and gauges on /metrics; the registry is controller-runtime's.
 	github.com/prometheus/client_golang v1.24.0
 	// Assertions in tests.
@@ -37,7 +39,7 @@ require (
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
-	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
+	github.com/fxamacker/cbor/v2 v2.9.2 // indirect
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
 	github.com/go-openapi/jsonreference v1.0.0 // indirect
 	github.com/go-openapi/swag v0.27.1 // indirect
@@ -52,7 +54,7 @@ require (
 	github.com/go-openapi/swag/stringutils v0.27.1 // indirect
 	github.com/go-openapi/swag/typeutils v0.27.1 // indirect
 	github.com/go-openapi/swag/yamlutils v0.27.1 // indirect
-	github.com/google/gnostic-models v0.7.0 // indirect
+	github.com/google/gnostic-models v0.7.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect

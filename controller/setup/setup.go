@@ -14,8 +14,10 @@ import (
 	"errors"
 	"fmt"
 
+	vsv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
@@ -30,6 +32,8 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/repository"
 	"github.com/kopiur/kopiur/controller/internal/restore"
+	"github.com/kopiur/kopiur/controller/internal/snapshot"
+	"github.com/kopiur/kopiur/controller/internal/snapshotpolicy"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
@@ -60,6 +64,8 @@ type Options struct {
 var reconcilers = []func(ctrl.Manager, deps.Deps) error{
 	repository.Setup,
 	restore.Setup,
+	snapshot.Setup,
+	snapshotpolicy.Setup,
 }
 
 // Scheme holds the kinds that Kopiur reads and writes.
@@ -68,6 +74,8 @@ func Scheme() *runtime.Scheme {
 	// These cannot fail but by a fault of the build.
 	utilruntime.Must(corev1.AddToScheme(s))
 	utilruntime.Must(batchv1.AddToScheme(s))
+	utilruntime.Must(storagev1.AddToScheme(s))
+	utilruntime.Must(vsv1.AddToScheme(s))
 	utilruntime.Must(kopiurv1.AddToScheme(s))
 	return s
 }
@@ -135,6 +143,7 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		MoverImage:         o.MoverImage,
 		PullPolicy:         o.MoverPullPolicy,
 		OperatorNamespace:  o.Namespace,
+		WatchNamespaces:    o.WatchNamespaces,
 		Concurrency:        concurrency,
 		NewQueue:           o.NewQueue,
 		SkipNameValidation: o.Embedded,

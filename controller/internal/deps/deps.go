@@ -40,6 +40,8 @@ type Deps struct {
 	PullPolicy corev1.PullPolicy
 	// OperatorNamespace is where the operator runs.
 	OperatorNamespace string
+	// WatchNamespaces limits what is watched; all where it is empty.
+	WatchNamespaces []string
 	// Concurrency of each controller; 0 is unbounded, below 0 the default.
 	Concurrency int
 	// NewQueue, where it is set, makes the queues.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
@@ -72,6 +73,11 @@ func (e *Env) AddNamespace() string {
 	e.T.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "t-" + random()}}
 	require.NoError(e.T, e.Client.Create(e.T.Context(), ns))
+	// Admission asks for the account of every pod, and the controller that makes it does not run here.
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "default"}}
+	if err := e.Client.Create(e.T.Context(), account); !apierrors.IsAlreadyExists(err) {
+		require.NoError(e.T, err)
+	}
 	e.T.Cleanup(func() {
 		// There is no namespace controller here: the name goes, what was in it stays out of the way.
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -1,0 +1,87 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package snapshot reconciles Snapshots: it observes the world, asks decide/plan what comes next and does that one thing.
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/plan"
+	"github.com/kopiur/kopiur/controller/internal/deps"
+	"github.com/kopiur/kopiur/controller/internal/loop"
+)
+
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshots,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshots/status,verbs=patch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshotpolicies;repositories;clusterrepositories,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=list
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get
+// +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshots,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshotcontents,verbs=get;patch
+// +kubebuilder:rbac:groups=snapshot.storage.k8s.io,resources=volumesnapshotclasses,verbs=list
+
+// Reconciler makes Snapshots.
+type Reconciler struct {
+	deps.Deps
+	// Mapper tells whether the cluster serves VolumeSnapshots.
+	Mapper meta.RESTMapper
+
+	// watchStaged starts the watch on VolumeSnapshots. It is done at the first one that is waited for, because the kind
+	// may be absent from the cluster or appear later.
+	watchStaged func() error
+	watching    sync.Mutex
+	watched     bool
+}
+
+// Reconcile does the next thing for one Snapshot.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.Result, err error) {
+	obj := &kopiurv1.Snapshot{}
+	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the manager logs it with the object
+	}
+	w, p, err := r.observe(ctx, obj)
+	if err == nil {
+		// Before the patcher, which locks on the resourceVersion that this changes.
+		err = r.label(ctx, obj, w, p)
+	}
+	patcher := loop.NewPatcher(r.Env, obj, &obj.Status.Conditions, &obj.Status.ObservedGeneration)
+	defer func() { res, err = patcher.Finish(ctx, res, err) }() // the only status write but for status.staged
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.act(ctx, &scope{obj: obj, w: w, plan: p, patcher: patcher})
+}
+
+// observe reads what the decision needs and no more: whatever costs a request is read only when it is asked for.
+func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.Snapshot) (plan.World, plan.Plan, error) {
+	w, err := r.world(ctx, obj)
+	if err != nil {
+		return w, plan.Plan{}, err
+	}
+	for {
+		p := plan.Decide(w, r.Clock.Now())
+		if p.Ask == 0 {
+			return w, p, nil
+		}
+		if w.Asked&p.Ask != 0 {
+			return w, p, fmt.Errorf("decide about %s/%s: asked twice for fact %b", obj.Namespace, obj.Name, p.Ask)
+		}
+		if err := r.look(ctx, &w, p.Ask); err != nil {
+			return w, p, err
+		}
+		w.Asked |= p.Ask
+	}
+}

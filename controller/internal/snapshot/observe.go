@@ -1,0 +1,333 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	vsv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/plan"
+	"github.com/kopiur/kopiur/controller/internal/decide/staging"
+	"github.com/kopiur/kopiur/controller/internal/gates"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+)
+
+// annotationDefaultClass marks the class a driver's snapshots get by default.
+const annotationDefaultClass = "snapshot.storage.kubernetes.io/is-default-class"
+
+// get reads an object that may be absent.
+func get[T client.Object](ctx context.Context, c client.Reader, key client.ObjectKey, into T) (T, bool, error) {
+	err := c.Get(ctx, key, into)
+	switch {
+	case err == nil:
+		return into, true, nil
+	case apierrors.IsNotFound(err):
+		return into, false, nil
+	default:
+		return into, false, fmt.Errorf("get %T %s: %w", into, key, err)
+	}
+}
+
+// world reads everything that the caches hold. A finished Snapshot needs its Job and its copy, and nothing else.
+func (r *Reconciler) world(ctx context.Context, s *kopiurv1.Snapshot) (plan.World, error) {
+	w := plan.World{Snapshot: s, Image: r.MoverImage, PullPolicy: r.PullPolicy}
+	if s.DeletionTimestamp != nil {
+		return w, nil
+	}
+	attempt, _ := plan.Current(s)
+	var err error
+	if w.Job, w.Pods, err = moverjob.Fetch(ctx, r.Client, s.Namespace, plan.JobName(s, attempt), s.UID); err != nil {
+		return w, fmt.Errorf("observe: %w", err)
+	}
+	if w.OtherPods, err = r.otherPods(ctx, s, w.Job); err != nil {
+		return w, err
+	}
+	if st := s.Status.Staged; st != nil && st.PVCName != "" {
+		if claim, ok, err := get(ctx, r.Client, client.ObjectKey{Namespace: s.Namespace, Name: st.PVCName}, &corev1.PersistentVolumeClaim{}); err != nil {
+			return w, err
+		} else if ok {
+			w.StagedClaim = claim
+		}
+	}
+	if s.Status.Phase.Terminal() && !plan.Reopens(s) {
+		return w, nil
+	}
+	err = r.referents(ctx, &w)
+	return w, err
+}
+
+// referents reads what the Snapshot names, directly and through its policy.
+func (r *Reconciler) referents(ctx context.Context, w *plan.World) error {
+	s := w.Snapshot
+	if s.Spec.PolicyRef == nil {
+		return nil
+	}
+	policy, ok, err := get(ctx, r.Client, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.PolicyRef.Name}, &kopiurv1.SnapshotPolicy{})
+	if err != nil || !ok {
+		return err
+	}
+	w.Policy = policy
+	repo, err := moverjob.Load(ctx, r.Client, policy.Spec.Repository.In(policy.Namespace), r.OperatorNamespace)
+	switch {
+	case err == nil:
+		w.Repository = &repo
+		creds, err := gates.CheckCredentials(ctx, r.Client, repo, s.Namespace)
+		if err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+		w.Credentials = creds.Verdict
+		if w.RepositoryVolume, err = gates.CheckVolume(ctx, r.Client, repo, s.Namespace); err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("observe: %w", err)
+	}
+	source := plan.SourceOf(s, policy)
+	if source.PVC == nil {
+		return nil
+	}
+	claim, ok, err := get(ctx, r.Client, client.ObjectKey{Namespace: s.Namespace, Name: source.PVC.Name}, &corev1.PersistentVolumeClaim{})
+	if err != nil || !ok {
+		return err
+	}
+	w.Source = claim
+	return nil
+}
+
+// otherPods names pods of this Snapshot that do not belong to job and have not ended.
+func (r *Reconciler) otherPods(ctx context.Context, s *kopiurv1.Snapshot, job *batchv1.Job) ([]string, error) {
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{
+		kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue,
+		kopiurv1.LabelOwnerUID:  string(s.UID),
+	}); err != nil {
+		return nil, fmt.Errorf("list movers of snapshot %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	var out []string
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if !ended && (job == nil || !metav1.IsControlledBy(p, job)) {
+			out = append(out, p.Name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// look reads one fact past the caches.
+func (r *Reconciler) look(ctx context.Context, w *plan.World, ask plan.Ask) error {
+	s := w.Snapshot
+	switch ask {
+	case plan.AskNamespace:
+		ns, err := gates.Namespace(ctx, r.Live, s.Namespace)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+		if err == nil {
+			w.Namespace = ns
+		}
+	case plan.AskJob:
+		attempt, _ := plan.Current(s)
+		job, ok, err := get(ctx, r.Live, client.ObjectKey{Namespace: s.Namespace, Name: plan.JobName(s, attempt)}, &batchv1.Job{})
+		if err != nil {
+			return err
+		}
+		if ok && metav1.IsControlledBy(job, s) {
+			// Its pods are those of the cache: none yet, or they bring the next turn.
+			w.Job = job
+		}
+	case plan.AskUsers:
+		users, err := r.users(ctx, s.Namespace, w.Source.Name)
+		if err != nil {
+			return err
+		}
+		w.Users = users
+	case plan.AskVolume:
+		return r.lookAtVolume(ctx, w)
+	case plan.AskVolumeSnapshot:
+		return r.lookAtVolumeSnapshot(ctx, w)
+	case plan.AskClaimEvent:
+		if w.StagedClaim != nil {
+			w.ClaimEvent = r.newestWarning(ctx, w.StagedClaim)
+		}
+	}
+	return nil
+}
+
+// users names running pods, other than movers, that use a claim.
+func (r *Reconciler) users(ctx context.Context, namespace, claim string) ([]string, error) {
+	var pods corev1.PodList
+	if err := r.Live.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("list the pods of namespace %s: %w", namespace, err)
+	}
+	var out []string
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.Labels[kopiurv1.LabelManagedBy] == kopiurv1.ManagedByValue {
+			continue
+		}
+		for _, v := range p.Spec.Volumes {
+			if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim {
+				out = append(out, p.Name)
+				break
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// lookAtVolume reads the source's volume and the classes its copy could have.
+func (r *Reconciler) lookAtVolume(ctx context.Context, w *plan.World) error {
+	claim := w.Source
+	if claim.Spec.VolumeName != "" && claim.Status.Phase == corev1.ClaimBound {
+		pv, ok, err := get(ctx, r.Live, client.ObjectKey{Name: claim.Spec.VolumeName}, &corev1.PersistentVolume{})
+		if err != nil {
+			return err
+		}
+		if ok {
+			w.Volume.Volume = pv
+		}
+	}
+	own := staging.StagedClassName(nil, claim)
+	var err error
+	if w.Volume.SourceClass, err = r.storageClass(ctx, own); err != nil {
+		return err
+	}
+	w.Volume.StagedClass = w.Volume.SourceClass
+	if name := staging.StagedClassName(w.Policy.Spec.Staging, claim); name != own {
+		if w.Volume.StagedClass, err = r.storageClass(ctx, name); err != nil {
+			return err
+		}
+	}
+	if w.Volume.SnapshotAPI, err = r.snapshotAPI(); err != nil || !w.Volume.SnapshotAPI {
+		return err
+	}
+	var classes vsv1.VolumeSnapshotClassList
+	if err := r.Live.List(ctx, &classes); err != nil {
+		return fmt.Errorf("list VolumeSnapshotClasses: %w", err)
+	}
+	for i := range classes.Items {
+		c := &classes.Items[i]
+		w.Volume.SnapshotClasses = append(w.Volume.SnapshotClasses, staging.SnapshotClass{
+			Name: c.Name, Driver: c.Driver, Default: c.Annotations[annotationDefaultClass] == "true",
+		})
+	}
+	return nil
+}
+
+func (r *Reconciler) storageClass(ctx context.Context, name string) (*staging.StorageClass, error) {
+	if name == "" {
+		return nil, nil
+	}
+	sc, ok, err := get(ctx, r.Live, client.ObjectKey{Name: name}, &storagev1.StorageClass{})
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &staging.StorageClass{
+		Name: sc.Name, Driver: sc.Provisioner,
+		WaitForFirstConsumer: sc.VolumeBindingMode != nil && *sc.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer,
+	}, nil
+}
+
+// snapshotAPI reports whether the cluster serves VolumeSnapshots.
+func (r *Reconciler) snapshotAPI() (bool, error) {
+	_, err := r.Mapper.RESTMapping(vsv1.SchemeGroupVersion.WithKind("VolumeSnapshot").GroupKind(), vsv1.SchemeGroupVersion.Version)
+	switch {
+	case err == nil:
+		return true, nil
+	case meta.IsNoMatchError(err):
+		return false, nil
+	default:
+		return false, fmt.Errorf("look for the VolumeSnapshot API: %w", err)
+	}
+}
+
+func (r *Reconciler) lookAtVolumeSnapshot(ctx context.Context, w *plan.World) error {
+	served, err := r.snapshotAPI()
+	if err != nil || !served {
+		return err
+	}
+	if err := r.ensureWatch(); err != nil {
+		return err
+	}
+	name := staging.SnapshotName(w.Snapshot.Name)
+	if st := w.Snapshot.Status.Staged; st != nil && st.VolumeSnapshotName != "" {
+		name = st.VolumeSnapshotName
+	}
+	vs, ok, err := get(ctx, r.Live, client.ObjectKey{Namespace: w.Snapshot.Namespace, Name: name}, &vsv1.VolumeSnapshot{})
+	if err != nil || !ok {
+		return err
+	}
+	w.VolumeSnapshot = snapshotOf(vs)
+	return nil
+}
+
+func snapshotOf(vs *vsv1.VolumeSnapshot) *staging.Snapshot {
+	out := &staging.Snapshot{
+		Name: vs.Name, UID: vs.UID, Created: vs.CreationTimestamp.Time, Deleting: vs.DeletionTimestamp != nil,
+	}
+	if ref := metav1.GetControllerOf(vs); ref != nil {
+		out.Owner = ref.UID
+	}
+	st := vs.Status
+	if st == nil {
+		return out
+	}
+	out.RestoreSize = st.RestoreSize
+	if st.BoundVolumeSnapshotContentName != nil {
+		out.Content = *st.BoundVolumeSnapshotContentName
+	}
+	// Ready without a content is a status that somebody else wrote: there is nothing to restore from (acceptance K-2).
+	out.Ready = st.ReadyToUse != nil && *st.ReadyToUse && out.Content != ""
+	if st.Error != nil && st.Error.Message != nil {
+		out.Error = *st.Error.Message
+	}
+	return out
+}
+
+// newestWarning is what the provisioner last complained about. It helps people and decides nothing, so an error is no
+// more than an empty answer.
+func (r *Reconciler) newestWarning(ctx context.Context, claim *corev1.PersistentVolumeClaim) string {
+	var events corev1.EventList
+	if err := r.Live.List(ctx, &events, client.InNamespace(claim.Namespace), client.MatchingFields{
+		"involvedObject.uid": string(claim.UID), "type": corev1.EventTypeWarning,
+	}); err != nil {
+		return ""
+	}
+	var newest *corev1.Event
+	at := func(e *corev1.Event) metav1.Time {
+		switch {
+		case e.Series != nil:
+			return metav1.NewTime(e.Series.LastObservedTime.Time)
+		case !e.LastTimestamp.IsZero():
+			return e.LastTimestamp
+		case !e.EventTime.IsZero():
+			return metav1.NewTime(e.EventTime.Time)
+		default:
+			return e.CreationTimestamp
+		}
+	}
+	for i := range events.Items {
+		if e := &events.Items[i]; newest == nil || at(newest).Time.Before(at(e).Time) {
+			newest = e
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return newest.Reason + ": " + newest.Message
+}
