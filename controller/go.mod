@@ -16,6 +16,8 @@ require (
 	github.com/prometheus/client_golang v1.24.0
 	// Assertions in tests.
 	github.com/stretchr/testify v1.11.1
+	// Roots of trust for an image that has none.
+	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
 	// The built-in kinds.
 	k8s.io/api v0.37.2
 	// metav1, runtime, API errors.

@@ -1,0 +1,424 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+var (
+	began  = time.Date(2026, 3, 5, 9, 0, 0, 0, time.UTC)
+	leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+	errNet = errors.New("dial tcp: connection refused")
+)
+
+// world is a Lease on an API server, a clock, and what goes wrong when.
+type world struct {
+	clock *testclock.FakeClock
+	lease *coordinationv1.Lease
+	// at runs before each request and may take time, change the Lease or fail it.
+	at  func(op string, t time.Duration) error
+	log []string
+	end time.Duration
+	// left is what the present request's context leaves.
+	left time.Duration
+}
+
+func (w *world) since() time.Duration { return w.clock.Now().Sub(began) }
+
+func (w *world) request(ctx context.Context, op string) error {
+	w.left = time.Hour
+	if end, ok := ctx.Deadline(); ok {
+		w.left = time.Until(end).Round(time.Second) //nolint:forbidigo // contexts know no other clock
+	}
+	t := w.since()
+	w.log = append(w.log, fmt.Sprintf("%s@%s", op, t))
+	if w.at == nil {
+		return nil
+	}
+	return w.at(op, t)
+}
+
+func (w *world) Get(ctx context.Context) (*coordinationv1.Lease, error) {
+	if err := w.request(ctx, "get"); err != nil {
+		return nil, err
+	}
+	if w.lease == nil {
+		return nil, apierrors.NewNotFound(leases, "kopiur")
+	}
+	return w.lease.DeepCopy(), nil
+}
+
+func (w *world) Create(ctx context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	if err := w.request(ctx, "create"); err != nil {
+		return nil, err
+	}
+	l.ResourceVersion = "1"
+	w.lease = l.DeepCopy()
+	return l, nil
+}
+
+func (w *world) Update(ctx context.Context, l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	if err := w.request(ctx, "update"); err != nil {
+		return nil, err
+	}
+	if w.lease == nil {
+		return nil, apierrors.NewNotFound(leases, "kopiur")
+	}
+	if l.ResourceVersion != w.lease.ResourceVersion {
+		return nil, apierrors.NewConflict(leases, "kopiur", errors.New("old"))
+	}
+	w.put(l)
+	return w.lease.DeepCopy(), nil
+}
+
+func (w *world) put(l *coordinationv1.Lease) {
+	n, _ := strconv.Atoi(w.lease.ResourceVersion)
+	w.lease = l.DeepCopy()
+	w.lease.ResourceVersion = strconv.Itoa(n + 1)
+}
+
+// take lets another replica hold the Lease.
+func (w *world) take(who string) {
+	l := w.lease.DeepCopy()
+	l.Spec.HolderIdentity = &who
+	w.put(l)
+}
+
+// slow fails a request after d, or when its context ends.
+func (w *world) slow(d time.Duration) error {
+	w.clock.Step(min(d, w.left))
+	return errNet
+}
+
+// elector makes one whose sleeps move the clock and that is told to end at w.end.
+func (w *world) elector(t *testing.T) (*Elector, context.Context) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	e, err := New(w, DefaultConfig(), "pod-a", w.clock, logr.Discard())
+	require.NoError(t, err)
+	e.sleep = func(ctx context.Context, d time.Duration) error {
+		w.clock.Step(d)
+		if w.since() >= w.end {
+			cancel()
+		}
+		return ctx.Err()
+	}
+	return e, ctx
+}
+
+func given() *world {
+	return &world{clock: testclock.NewFakeClock(began), end: time.Minute}
+}
+
+func heldBy(who string) *world {
+	w := given()
+	seconds := int32(15)
+	w.lease = &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &who, LeaseDurationSeconds: &seconds}}
+	w.lease.ResourceVersion = "1"
+	return w
+}
+
+func TestAcquire(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		w        *world
+		at       func(w *world, op string, t time.Duration) error
+		wantLead bool
+		wantAt   time.Duration
+		wantErr  string
+	}{
+		"a missing Lease is created":                                 {w: given(), wantLead: true},
+		"an empty one is claimed at once":                            {w: heldBy(""), wantLead: true},
+		"our own, from before a restart, as well":                    {w: heldBy("pod-a"), wantLead: true},
+		"a foreign one once it has stayed the same for its duration": {w: heldBy("pod-b"), wantLead: true, wantAt: 15 * time.Second},
+		"one that is renewed is never claimed": {
+			w:  heldBy("pod-b"),
+			at: func(w *world, op string, _ time.Duration) error { w.take("pod-b"); return nil },
+		},
+		"one that is deleted under its leader is left alone as long as it was good": {
+			w: heldBy("pod-b"),
+			at: func(w *world, _ string, t time.Duration) error {
+				if t == 4*time.Second {
+					w.lease = nil
+				}
+				return nil
+			},
+			wantLead: true, wantAt: 15 * time.Second,
+		},
+		"a claim that somebody else wins": {
+			w: heldBy(""),
+			at: func(w *world, op string, _ time.Duration) error {
+				if op == "update" {
+					w.take("pod-b")
+					w.at = func(string, time.Duration) error { w.take("pod-b"); return nil }
+				}
+				return nil
+			},
+		},
+		"an API server that does not answer is asked again": {
+			w: heldBy(""),
+			at: func(w *world, _ string, t time.Duration) error {
+				if t < 5*time.Second {
+					return w.slow(time.Second)
+				}
+				return nil
+			},
+			wantLead: true, wantAt: 6 * time.Second,
+		},
+		"a missing permission ends the process and names the verb": {
+			w: given(),
+			at: func(_ *world, op string, _ time.Duration) error {
+				return apierrors.NewForbidden(leases, "kopiur", fmt.Errorf("cannot %s resource", op))
+			},
+			wantErr: "cannot get resource",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := tc.w
+			if tc.at != nil {
+				w.at = func(op string, d time.Duration) error { return tc.at(w, op, d) }
+			}
+			e, ctx := w.elector(t)
+			err := e.acquire(ctx)
+			switch {
+			case tc.wantLead:
+				require.NoError(t, err)
+				assert.Equal(t, "pod-a", holderOf(w.lease))
+				assert.Equal(t, tc.wantAt, w.since())
+			case tc.wantErr != "":
+				require.ErrorContains(t, err, tc.wantErr)
+			default:
+				require.ErrorIs(t, err, context.Canceled, "it stood by until the end")
+			}
+		})
+	}
+}
+
+func TestHold(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		at       func(w *world, op string, t time.Duration) error
+		wantErr  string
+		wantEnd  time.Duration
+		wantGone bool
+	}{
+		"answers keep it": {
+			at: func(*world, string, time.Duration) error { return nil },
+		},
+		"one slow attempt is retried inside the window": {
+			at: func(w *world, _ string, t time.Duration) error {
+				if t == 2*time.Second {
+					return w.slow(5 * time.Second)
+				}
+				return nil
+			},
+		},
+		"an attempt whose answer never came is not a foreign write": {
+			at: func(w *world, op string, t time.Duration) error {
+				if op == "update" && t == 2*time.Second {
+					w.take("pod-a")
+					return errNet
+				}
+				return nil
+			},
+		},
+		"no answer at all ends it when a standby may first claim, not later": {
+			at:      func(w *world, _ string, _ time.Duration) error { return w.slow(5 * time.Second) },
+			wantErr: "did not answer for 15s", wantEnd: 15 * time.Second,
+		},
+		"an outage of eleven seconds is survived by asking": {
+			at: func(w *world, _ string, t time.Duration) error {
+				if t >= 2*time.Second && t < 13*time.Second {
+					return w.slow(time.Second)
+				}
+				return nil
+			},
+		},
+		"a foreign holder ends it": {
+			at: func(w *world, op string, t time.Duration) error {
+				if t >= 6*time.Second {
+					w.take("pod-b")
+				}
+				return nil
+			},
+			wantErr: "pod-b leads", wantEnd: 6 * time.Second,
+		},
+		"a foreign holder found by asking ends it": {
+			at: func(w *world, op string, _ time.Duration) error {
+				if op == "update" {
+					return w.slow(5 * time.Second)
+				}
+				w.take("pod-b")
+				return nil
+			},
+			wantErr: "pod-b leads", wantEnd: 14 * time.Second,
+		},
+		"an empty Lease proves nothing": {
+			at: func(w *world, _ string, t time.Duration) error {
+				if t >= 6*time.Second {
+					w.take("")
+				}
+				return nil
+			},
+			wantErr: "nobody holds the Lease", wantEnd: 6 * time.Second,
+		},
+		"nor does a deleted one": {
+			at: func(w *world, _ string, t time.Duration) error {
+				if t >= 6*time.Second {
+					w.lease = nil
+				}
+				return nil
+			},
+			wantErr: "the Lease was deleted", wantEnd: 6 * time.Second,
+		},
+		"a permission that is taken away ends it": {
+			at: func(_ *world, op string, t time.Duration) error {
+				if t >= 6*time.Second {
+					return apierrors.NewForbidden(leases, "kopiur", fmt.Errorf("cannot %s resource", op))
+				}
+				return nil
+			},
+			wantErr: "cannot update resource", wantEnd: 6 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := given()
+			e, ctx := w.elector(t)
+			require.NoError(t, e.acquire(ctx))
+			w.at = func(op string, d time.Duration) error { return tc.at(w, op, d) }
+			err := e.hold(ctx)
+			if tc.wantErr == "" {
+				require.NoError(t, err)
+				assert.GreaterOrEqual(t, w.since(), w.end)
+				return
+			}
+			require.ErrorIs(t, err, ErrLost)
+			require.ErrorContains(t, err, tc.wantErr)
+			assert.LessOrEqual(t, w.since(), tc.wantEnd)
+		})
+	}
+}
+
+// TestNothingIsWrittenAfterAFailedRound is what makes asking a proof.
+func TestNothingIsWrittenAfterAFailedRound(t *testing.T) {
+	t.Parallel()
+	w := given()
+	e, ctx := w.elector(t)
+	require.NoError(t, e.acquire(ctx))
+	w.log = nil
+	w.at = func(string, time.Duration) error { return w.slow(3 * time.Second) }
+	require.ErrorIs(t, e.hold(ctx), ErrLost)
+	asked := false
+	for _, line := range w.log {
+		asked = asked || line[:3] == "get"
+		assert.False(t, asked && line[:3] != "get", "a write after the round failed: %v", w.log)
+	}
+	assert.True(t, asked, "%v", w.log)
+}
+
+// TestAttemptsAreBoundedByTheWindow checks the contexts: what the transport does not end, they do.
+func TestAttemptsAreBoundedByTheWindow(t *testing.T) {
+	t.Parallel()
+	w := given()
+	e, ctx := w.elector(t)
+	require.NoError(t, e.acquire(ctx))
+	bounds := &deadlines{world: w}
+	e.leases = bounds
+	require.ErrorIs(t, e.hold(ctx), ErrLost)
+	require.NotEmpty(t, bounds.left)
+	assert.InDelta(t, 6, bounds.left[0].Seconds(), 0.5)
+	assert.InDelta(t, 3, bounds.left[1].Seconds(), 0.5, "five seconds and a pause are gone of ten")
+}
+
+type deadlines struct {
+	*world
+	left []time.Duration
+}
+
+func (d *deadlines) Update(ctx context.Context, _ *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	end, _ := ctx.Deadline()
+	d.left = append(d.left, time.Until(end)) //nolint:forbidigo // contexts know no other clock
+	d.world.left = time.Until(end)           //nolint:forbidigo // as above
+	return nil, d.slow(5 * time.Second)
+}
+
+func (d *deadlines) Get(context.Context) (*coordinationv1.Lease, error) {
+	return nil, d.slow(5 * time.Second)
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	t.Run("the Lease is released when the work has ended", func(t *testing.T) {
+		t.Parallel()
+		w := given()
+		e, err := New(w, DefaultConfig(), "pod-a", w.clock, logr.Discard())
+		require.NoError(t, err)
+		require.NoError(t, e.Run(t.Context(), func(context.Context) error {
+			assert.Equal(t, "pod-a", holderOf(w.lease))
+			return nil
+		}))
+		assert.Empty(t, holderOf(w.lease))
+	})
+	t.Run("a lost Lease stops the work and is not released", func(t *testing.T) {
+		t.Parallel()
+		w := given()
+		e, _ := w.elector(t)
+		w.at = func(op string, d time.Duration) error {
+			if d >= 4*time.Second {
+				w.take("pod-b")
+			}
+			return nil
+		}
+		stopped := false
+		err := e.Run(t.Context(), func(ctx context.Context) error {
+			<-ctx.Done()
+			stopped = true
+			return nil
+		})
+		require.ErrorIs(t, err, ErrLost)
+		assert.True(t, stopped)
+		assert.Equal(t, "pod-b", holderOf(w.lease))
+	})
+	t.Run("told to end before it led is no error", func(t *testing.T) {
+		t.Parallel()
+		w := heldBy("pod-b")
+		e, ctx := w.elector(t)
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		require.NoError(t, e.Run(ended, func(context.Context) error { return errors.New("must not run") }))
+	})
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, DefaultConfig().Validate())
+	for name, change := range map[string]func(*Config){
+		"period and deadline must be shorter than the lease": func(c *Config) { c.RenewDeadline = 13 * time.Second },
+		"nothing may be zero":                                func(c *Config) { c.RetryPeriod = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := DefaultConfig()
+			change(&c)
+			require.Error(t, c.Validate())
+		})
+	}
+}
