@@ -75,7 +75,7 @@ func spec(err error) (work.Code, string) {
 		return work.CodeMissingCredentials, key.Error()
 	case errors.Is(err, engine.ErrBadCA):
 		return work.CodeMissingCredentials, "the CA bundle of the repository holds no PEM certificate"
-	case errors.Is(err, backend.ErrInvalidSpec):
+	case errors.Is(err, backend.ErrInvalidSpec), errors.Is(err, engine.ErrInvalidOption):
 		return work.CodeInvalidSpec, err.Error()
 	}
 	return "", ""

@@ -7,11 +7,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/kopia/kopia/repo"
 	"github.com/kopia/kopia/repo/compression"
+	"github.com/kopia/kopia/repo/ecc"
+	"github.com/kopia/kopia/repo/encryption"
 	"github.com/kopia/kopia/repo/format"
+	"github.com/kopia/kopia/repo/hashing"
 	"github.com/kopia/kopia/repo/maintenance"
+	"github.com/kopia/kopia/repo/splitter"
 	"github.com/kopia/kopia/snapshot"
 	"github.com/kopia/kopia/snapshot/policy"
 )
@@ -40,6 +46,9 @@ func Create(ctx context.Context, c Connection, o CreateOptions) error {
 		// A known repository is never created again, whatever the storage looks like today (K-8).
 		return fmt.Errorf("%w: refusing to create a new one in its place", ErrVanished)
 	}
+	if err := o.check(); err != nil {
+		return err
+	}
 	loc, err := c.Storage.probe(ctx, false)
 	if err != nil {
 		return err
@@ -62,6 +71,28 @@ func Create(ctx context.Context, c Connection, o CreateOptions) error {
 	}, c.Password)
 	if err != nil && !errors.Is(err, repo.ErrAlreadyInitialized) {
 		return fmt.Errorf("create the repository in the %s: %w", c.Storage, err)
+	}
+	return nil
+}
+
+// check refuses what kopia does not know. Initialize would write it down all the same, and nobody could ever open the
+// repository.
+func (o CreateOptions) check() error {
+	for _, c := range []struct {
+		what, name string
+		known      []string
+	}{
+		{"hash", o.Hash, hashing.SupportedAlgorithms()},
+		{"splitter", o.Splitter, splitter.SupportedAlgorithms()},
+		{"encryption", o.Encryption, encryption.SupportedAlgorithms(false)},
+		{"ecc algorithm", o.ECC, ecc.SupportedAlgorithms()},
+	} {
+		if c.name != "" && !slices.Contains(c.known, c.name) {
+			return fmt.Errorf("%w: kopia knows no %s %q; it knows %s", ErrInvalidOption, c.what, c.name, strings.Join(c.known, ", "))
+		}
+	}
+	if o.ECCOverheadPercent < 0 || o.ECCOverheadPercent > 100 {
+		return fmt.Errorf("%w: an ecc overhead of %d percent", ErrInvalidOption, o.ECCOverheadPercent)
 	}
 	return nil
 }

@@ -44,6 +44,8 @@ var (
 	ErrTarget = errors.New("the target cannot be written")
 	// ErrInterrupted: an upload was cancelled and saved as a checkpoint.
 	ErrInterrupted = errors.New("interrupted; what was stored is kept as a checkpoint")
+	// ErrInvalidOption: the user asks for something that kopia does not know.
+	ErrInvalidOption = errors.New("invalid option")
 	// ErrBadName: a snapshot names an entry in a way that no file system can hold.
 	ErrBadName = errors.New("the snapshot holds an entry with an impossible name")
 )

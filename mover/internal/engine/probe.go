@@ -86,18 +86,22 @@ func (s Storage) probeFolder(ctx context.Context, readOnly bool) (location, erro
 		}
 	}
 	var loc location
+	sharded := false
 	for _, e := range entries {
 		switch name := e.Name(); {
+		case name == ".shards":
+			sharded = true
 		case name == format.KopiaRepositoryBlobID+".f":
 			return location{initialized: true}, nil
 		case !isLeftover(name) && loc.found == "":
 			loc.found = name
 		}
 	}
-	if loc.found == "" {
+	if loc.found == "" || !sharded {
 		return loc, nil
 	}
-	// An old layout may keep the format blob elsewhere: ask kopia before calling it foreign.
+	// A layout of somebody's own may keep the format blob elsewhere: ask kopia before calling it foreign. Only then: even
+	// a question makes kopia write .shards where there is none.
 	bs, err := s.open(ctx)
 	if err != nil {
 		return location{}, err

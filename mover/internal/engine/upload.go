@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -125,6 +126,7 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 	if err != nil {
 		return nil, fmt.Errorf("%w: look for earlier snapshots of %s: %w", ErrStorage, src, err)
 	}
+	prev = slices.DeleteFunc(prev, func(m *snapshot.Manifest) bool { return m.RootEntry == nil }) // kopia would panic
 	tree, err := policy.TreeForSourceWithOverride(ctx, w, src, u.Policy.kopia())
 	if err != nil {
 		return nil, fmt.Errorf("%w: read policies of %s: %w", ErrStorage, src, err)
