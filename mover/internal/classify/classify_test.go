@@ -1,0 +1,100 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package classify_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"syscall"
+	"testing"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/mover/internal/backend"
+	"github.com/kopiur/kopiur/mover/internal/classify"
+	"github.com/kopiur/kopiur/mover/internal/engine"
+)
+
+func storage(err error) error { return fmt.Errorf("%w: %w", engine.ErrStorage, err) }
+
+// get is how net/http wraps what a connection ran into.
+func get(err error) error { return storage(&url.Error{Op: "Get", URL: "https://s3", Err: err}) }
+
+func path(base error, errno syscall.Errno) error {
+	return fmt.Errorf("%w: %w", base, &fs.PathError{Op: "open", Path: "/x", Err: errno})
+}
+
+func TestOutcome(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		err  error
+		code work.Code
+		says string
+	}{
+		"nothing":                      {nil, work.CodeOK, ""},
+		"a wrong password":             {storage(engine.ErrWrongPassword), work.CodeAuthFailure, "password"},
+		"no repository":                {engine.ErrNotInitialized, work.CodeRepositoryNotInitialized, "create.enabled"},
+		"something else":               {engine.ErrOccupied, work.CodeLocationOccupied, "nothing was written"},
+		"a vanished repository":        {fmt.Errorf("%w: %w", engine.ErrVanished, engine.ErrLocationMissing), work.CodeRepositoryVanished, "gone"},
+		"no bucket, by the probe":      {fmt.Errorf("%w: %w", engine.ErrLocationMissing, minio.ErrorResponse{Code: minio.NoSuchBucket, StatusCode: 404}), work.CodeNotFound, "create it"},
+		"no bucket, by kopia":          {storage(minio.ErrorResponse{Code: minio.NoSuchBucket, StatusCode: 404, BucketName: "b"}), work.CodeNotFound, "bucket b"},
+		"no snapshot":                  {engine.ErrSnapshotNotFound, work.CodeNotFound, ""},
+		"a missing key":                {&backend.KeyError{Object: "Secret", Key: "K", Problem: "is missing"}, work.CodeMissingCredentials, "key K of the Secret is missing"},
+		"a bad CA bundle":              {engine.ErrBadCA, work.CodeMissingCredentials, "CA bundle"},
+		"a bad spec":                   {backend.ErrInvalidSpec, work.CodeInvalidSpec, ""},
+		"a bad creation option":        {engine.ErrInvalidOption, work.CodeInvalidSpec, ""},
+		"an upgrade lock":              {storage(engine.ErrUpgrading), work.CodeLocked, "upgrading"},
+		"refused by signature":         {storage(minio.ErrorResponse{Code: "SignatureDoesNotMatch", StatusCode: 403}), work.CodeAccessDenied, "SignatureDoesNotMatch"},
+		"an unknown access key":        {storage(minio.ErrorResponse{Code: "InvalidAccessKeyId", StatusCode: 403}), work.CodeAccessDenied, "credentials"},
+		"an expired token":             {storage(engine.ErrStoreCredentials), work.CodeAccessDenied, "expired"},
+		"slow down":                    {storage(minio.ErrorResponse{Code: "SlowDown", StatusCode: 503}), work.CodeRepositoryUnavailable, "SlowDown"},
+		"a store in trouble":           {storage(minio.ErrorResponse{Code: "InternalError", StatusCode: 500}), work.CodeRepositoryUnavailable, ""},
+		"connection refused":           {get(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}), work.CodeRepositoryUnavailable, "refuses connections"},
+		"a name that is unknown":       {get(&net.DNSError{Name: "s3.example.org", IsNotFound: true}), work.CodeRepositoryUnavailable, "s3.example.org"},
+		"a network timeout":            {fmt.Errorf("%w: %w", engine.ErrUnreachable, context.DeadlineExceeded), work.CodeRepositoryUnavailable, "in time"},
+		"a reset":                      {get(&net.OpError{Op: "read", Err: syscall.ECONNRESET}), work.CodeRepositoryUnavailable, "failed"},
+		"an unknown authority":         {get(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), work.CodeRepositoryUnavailable, "caBundleRef"},
+		"a certificate of another":     {get(x509.HostnameError{Host: "s3", Certificate: &x509.Certificate{}}), work.CodeRepositoryUnavailable, "another name than s3"},
+		"an expired certificate":       {get(x509.CertificateInvalidError{}), work.CodeRepositoryUnavailable, "not valid"},
+		"no TLS on the port":           {get(tls.RecordHeaderError{}), work.CodeRepositoryUnavailable, "disableTls"},
+		"a slow open":                  {fmt.Errorf("%w: %w", engine.ErrSlow, context.DeadlineExceeded), work.CodeSlow, "within the deadline"},
+		"a slow open, by our clock":    {fmt.Errorf("%w: %w", classify.ErrSoftDeadline, engine.ErrSlow), work.CodeSlow, ""},
+		"the soft deadline":            {fmt.Errorf("%w: %w", classify.ErrSoftDeadline, engine.ErrInterrupted), work.CodeDeadlineExceeded, "kept"},
+		"the hard deadline":            {fmt.Errorf("%w: %w", classify.ErrHardDeadline, context.Canceled), work.CodeDeadlineExceeded, ""},
+		"SIGTERM":                      {fmt.Errorf("%w: %w", classify.ErrSignal, engine.ErrInterrupted), work.CodeCanceled, "told to end"},
+		"the upload limit":             {fmt.Errorf("%w: %w", engine.ErrInterrupted, engine.ErrUploadLimit), work.CodeDeadlineExceeded, "limit"},
+		"a full cache":                 {path(engine.ErrStorage, syscall.ENOSPC), work.CodeNoSpace, "cache"},
+		"a full target":                {path(engine.ErrTarget, syscall.ENOSPC), work.CodeNoSpace, "target"},
+		"a target over quota":          {path(engine.ErrTarget, syscall.EDQUOT), work.CodeNoSpace, "target"},
+		"an unreadable source":         {path(engine.ErrSource, syscall.EACCES), work.CodePermissionDenied, "permission denied"},
+		"no source":                    {path(engine.ErrSource, syscall.ENOENT), work.CodeNotFound, ""},
+		"a source that fails":          {path(engine.ErrSource, syscall.EIO), work.CodeSourceError, ""},
+		"a target it may not write":    {path(engine.ErrTarget, syscall.EPERM), work.CodePermissionDenied, ""},
+		"a read-only target":           {path(engine.ErrTarget, syscall.EROFS), work.CodePermissionDenied, ""},
+		"a repository it may not use":  {path(engine.ErrStorage, syscall.EACCES), work.CodeAccessDenied, "uid and groups"},
+		"a read-only repository":       {path(engine.ErrStorage, syscall.EROFS), work.CodeAccessDenied, ""},
+		"a repository disk that fails": {path(engine.ErrStorage, syscall.EIO), work.CodeRepositoryUnavailable, ""},
+		"a decided outcome":            {fmt.Errorf("op: %w", &classify.Coded{Code: work.CodePermissionDenied, Message: "m", Err: engine.ErrStorage}), work.CodePermissionDenied, "m"},
+		"a bare end of the context":    {context.Canceled, work.CodeCanceled, ""},
+		"something new":                {errors.New("boom"), work.CodeUnknown, "boom"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, message := classify.Outcome(tc.err)
+			assert.Equal(t, tc.code, code)
+			assert.Contains(t, message, tc.says)
+			if tc.err != nil {
+				assert.NotEmpty(t, message, "every failure explains itself")
+			}
+		})
+	}
+}
