@@ -107,15 +107,15 @@ func interrupted(err error) (work.Code, string) {
 	switch {
 	case errors.Is(err, ErrSignal):
 		return work.CodeCanceled, "the mover was told to end; what was stored is kept for the next attempt"
+	case errors.Is(err, engine.ErrUnreachable):
+		return work.CodeRepositoryUnavailable, "the store did not answer in time"
+	case errors.Is(err, engine.ErrSlow):
+		// Which deadline it was does not matter: the store is up, and maintenance must go on (C-3).
+		return work.CodeSlow, "the store answers, but the repository did not open within the deadline"
 	case errors.Is(err, ErrSoftDeadline), errors.Is(err, ErrHardDeadline):
-		if errors.Is(err, engine.ErrSlow) {
-			return work.CodeSlow, "the store answers, but the repository did not open within the deadline"
-		}
 		return work.CodeDeadlineExceeded, "the deadline passed; what was stored is kept for the next attempt"
 	case errors.Is(err, engine.ErrUploadLimit):
 		return work.CodeDeadlineExceeded, "the upload limit of this run is reached; what was stored is kept for the next attempt"
-	case errors.Is(err, engine.ErrSlow):
-		return work.CodeSlow, "the store answers, but the repository did not open within the deadline"
 	case errors.Is(err, engine.ErrInterrupted):
 		return work.CodeCanceled, "the upload was interrupted; what was stored is kept for the next attempt"
 	}
@@ -173,8 +173,6 @@ func store(err error) (work.Code, string) {
 		return work.CodeRepositoryUnavailable, "the name " + dns.Name + " of the store cannot be resolved"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return work.CodeRepositoryUnavailable, "the store refuses connections"
-	case errors.Is(err, engine.ErrUnreachable):
-		return work.CodeRepositoryUnavailable, "the store did not answer in time"
 	case errors.Is(err, engine.ErrStorage) && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)):
 		return work.CodeAccessDenied, "the mover's uid and groups may not use the repository's folder: " + reason(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

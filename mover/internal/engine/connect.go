@@ -83,7 +83,7 @@ func Open(ctx context.Context, c Connection) (*Repository, error) {
 		}
 	}
 	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
+		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ErrSlow, err) // it answered the probe
 		}
 		return nil, fmt.Errorf("open the repository in the %s: %w", c.Storage, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/kopia/kopia/repo/format"
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,7 +56,7 @@ func (s Storage) probe(ctx context.Context, readOnly bool) (location, error) {
 		return location{}, errors.New("probe storage: no backend is set")
 	}
 	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
+		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
 		return location{}, fmt.Errorf("look into the %s: %w", s, err)
@@ -156,6 +157,9 @@ func s3Error(err error) error {
 }
 
 func (s S3) client() (*minio.Client, error) {
+	if err := s3utils.CheckValidBucketName(s.Bucket); err != nil {
+		return nil, fmt.Errorf("%w: bucket %q: %w", ErrInvalidOption, s.Bucket, err)
+	}
 	t, err := s.transport()
 	if err != nil {
 		return nil, err
@@ -173,7 +177,7 @@ func (s S3) client() (*minio.Client, error) {
 		Creds: chain, Secure: !s.DisableTLS, Region: s.Region, Transport: t, MaxRetries: probeRetries,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make S3 client: %w", err)
+		return nil, fmt.Errorf("%w: endpoint %q: %w", ErrInvalidOption, s.Endpoint, err)
 	}
 	return cli, nil
 }

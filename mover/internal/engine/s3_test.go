@@ -137,6 +137,14 @@ func TestS3TellsApart(t *testing.T) {
 			t.Helper()
 			require.ErrorIs(t, err, ErrBadCA)
 		}},
+		"an impossible bucket name": {change: func(s *S3) { s.Bucket = "No Bucket" }, check: func(t *testing.T, err error) {
+			t.Helper()
+			require.ErrorIs(t, err, ErrInvalidOption)
+		}},
+		"an endpoint that is a URL": {change: func(s *S3) { s.Endpoint = "https://" + s.Endpoint + "/path" }, check: func(t *testing.T, err error) {
+			t.Helper()
+			require.ErrorIs(t, err, ErrInvalidOption)
+		}},
 		"TLS on a port without it": {change: func(s *S3) { s.DisableTLS = false }, check: func(t *testing.T, err error) {
 			t.Helper()
 			require.ErrorIs(t, err, ErrStorage)

@@ -1,0 +1,110 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli_test
+
+import (
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kopiur/kopiur/apis/work"
+)
+
+// slowUpload is a snapshot that takes minutes unless somebody ends it: more data than the throttle lets through.
+func (p *pod) slowUpload() work.Spec {
+	randomFile(p.t, filepath.Join(p.source, "a"), 4<<20)
+	randomFile(p.t, filepath.Join(p.source, "b"), 48<<20)
+	s := p.snapshot()
+	s.Repository.Throttle = &work.Throttle{UploadBytesPerSecond: 1 << 20}
+	s.Operation.Snapshot.CheckpointSeconds = 1
+	s.Operation.Snapshot.Policy.MaxParallelFileReads = 1
+	return s
+}
+
+// underway waits until data of the upload is in the repository.
+func (p *pod) underway() {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool { return p.blobs("p") > 0 }, 2*time.Minute, 50*time.Millisecond)
+}
+
+func exitCode(err error) int {
+	var e *exec.ExitError
+	if errors.As(err, &e) {
+		return e.ExitCode()
+	}
+	return 0
+}
+
+// C-14 and D5: a mover that is killed leaves nothing to clean up, and its retry makes one snapshot.
+func TestKilledInMidUpload(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.create()
+	s := p.slowUpload()
+	cmd := p.start(s)
+	p.underway()
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+
+	absent := p.ok(p.spec(work.Operation{Resolve: &work.Resolve{Identity: identity}})).Resolve
+	assert.Equal(t, work.ResolutionAbsent, absent.Resolution, "a checkpoint is no candidate")
+
+	s.Repository.Throttle = nil
+	r := p.ok(s).Snapshot
+	assert.False(t, r.Found)
+	assert.Equal(t, int64(52<<20), r.SizeBytes)
+	assert.True(t, p.ok(s).Snapshot.Found)
+	b := p.ok(p.spec(work.Operation{Bootstrap: &work.Bootstrap{}})).Bootstrap
+	assert.Equal(t, int64(1), b.SnapshotCount)
+	p.compareAfterRestore(r.SnapshotID)
+}
+
+// SIGTERM ends in a consistent repository and still reports.
+func TestToldToEndInMidUpload(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.create()
+	s := p.slowUpload()
+	cmd := p.start(s)
+	p.underway()
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	code := exitCode(cmd.Wait())
+	r := p.result()
+	assert.Equal(t, work.CodeCanceled, r.Code, r.Message)
+	assert.Equal(t, work.ExitRetryable, code)
+	require.NotNil(t, r.Snapshot)
+	assert.Empty(t, r.Snapshot.SnapshotID)
+	assert.Contains(t, p.out.String(), `"type":"result"`)
+
+	s.Repository.Throttle = nil
+	id := p.ok(s).Snapshot.SnapshotID
+	assert.Equal(t, int64(1), p.ok(p.spec(work.Operation{Bootstrap: &work.Bootstrap{}})).Bootstrap.SnapshotCount)
+	p.compareAfterRestore(id)
+}
+
+func TestSoftDeadlineReportsAndIsRetryable(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.create()
+	s := p.slowUpload()
+	s.Deadline = work.Deadline{SoftSeconds: 3, HardSeconds: 120}
+	r, code := p.run(s)
+	assert.Equal(t, work.CodeDeadlineExceeded, r.Code, r.Message)
+	assert.Equal(t, work.ExitRetryable, code)
+	s.Repository.Throttle, s.Deadline = nil, work.Deadline{}
+	p.ok(s)
+}
+
+func (p *pod) compareAfterRestore(id string) {
+	p.t.Helper()
+	p.ok(p.spec(work.Operation{Restore: &work.Restore{SnapshotID: id, TargetPath: p.target}}))
+	out, err := exec.CommandContext(p.t.Context(), "diff", "-r", p.source, p.target).CombinedOutput()
+	require.NoError(p.t, err, "%s", out)
+}
