@@ -10,7 +10,6 @@ import (
 
 	"github.com/kopia/kopia/fs"
 	"github.com/kopia/kopia/repo"
-	"github.com/kopia/kopia/repo/manifest"
 	"github.com/kopia/kopia/snapshot"
 	"github.com/kopia/kopia/snapshot/policy"
 )
@@ -54,12 +53,6 @@ func ensureKeepAll(ctx context.Context, w repo.RepositoryWriter, src snapshot.So
 	}
 	return nil
 }
-
-// keepingWriter is what the uploader gets. It deletes no manifest, whatever a policy says that somebody stored since:
-// that an upload deletes snapshots is an accident in every case. It returns nil because an error would end the upload.
-type keepingWriter struct{ repo.RepositoryWriter }
-
-func (keepingWriter) DeleteManifest(context.Context, manifest.ID) error { return nil }
 
 // dropIncomplete deletes the checkpoints of a source that a saved snapshot made superfluous, including those of earlier
 // attempts, but not those of an upload that began later.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kopia/kopia/fs"
 	"github.com/kopia/kopia/repo"
+	"github.com/kopia/kopia/repo/object"
 	"github.com/kopia/kopia/snapshot"
 	"github.com/kopia/kopia/snapshot/policy"
 	"github.com/stretchr/testify/assert"
@@ -220,4 +221,40 @@ func TestHardDeadlineLeavesTheRepositoryWhole(t *testing.T) {
 	require.Error(t, err)
 	assert.Empty(t, up.Snapshot.ID)
 	assert.Empty(t, listFresh(t, c))
+}
+
+// Kopia leaves a checkpoint running when an upload ends. It must find the repository shut.
+func TestNothingTouchesTheRepositoryAfterAnUpload(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	_, r := created(t, folder(t))
+	require.NoError(t, r.write(ctx, "upload", nil, func(ctx context.Context, w repo.RepositoryWriter) error {
+		g := &uploadWriter{RepositoryWriter: w}
+		id, err := snapshot.SaveSnapshot(ctx, g, &snapshot.Manifest{Source: webData.source(), StartTime: fs.UTCTimestampFromTime(time.Now())})
+		require.NoError(t, err)
+		require.NoError(t, g.DeleteManifest(ctx, id))
+		ow := g.NewObjectWriter(ctx, object.WriterOptions{})
+		_, err = ow.Write([]byte("in time"))
+		require.NoError(t, err)
+		g.shut()
+		_, err = ow.Write([]byte("too late"))
+		require.ErrorIs(t, err, errUploadOver)
+		_, err = ow.Checkpoint()
+		require.ErrorIs(t, err, errUploadOver)
+		require.NoError(t, ow.Close())
+		late := g.NewObjectWriter(ctx, object.WriterOptions{})
+		_, err = late.Write([]byte("too late"))
+		require.ErrorIs(t, err, errUploadOver)
+		_, err = late.Result()
+		require.ErrorIs(t, err, errUploadOver)
+		_, err = snapshot.SaveSnapshot(ctx, g, &snapshot.Manifest{Source: webData.source()})
+		require.ErrorIs(t, err, errUploadOver)
+		_, err = snapshot.ListSnapshots(ctx, g, webData.source())
+		require.ErrorIs(t, err, errUploadOver)
+		require.ErrorIs(t, g.Flush(ctx), errUploadOver)
+		return nil
+	}))
+	all, err := r.List(ctx, webData)
+	require.NoError(t, err)
+	assert.Len(t, all, 1, "what was saved in time is there, and the upload's own deletion was ignored")
 }

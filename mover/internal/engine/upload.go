@@ -134,7 +134,8 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 	root.src.prev = previousDirs(w, prev)
 	root.src.counts.attributes(&root.sourceEntry)
 
-	up := upload.NewUploader(keepingWriter{w})
+	guarded := &uploadWriter{RepositoryWriter: w}
+	up := upload.NewUploader(guarded)
 	up.EnableActions = false // hooks are the controller's; an action in a repository would be somebody else's command
 	up.ParallelUploads = max(u.Parallel, 1)
 	up.FailFast = u.FailFast
@@ -152,6 +153,7 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 	}
 	stop := r.estimate(ctx, u, tree)
 	m, err := up.Upload(ctx, dir, tree, src, prev...)
+	guarded.shut()
 	stop()
 	if err != nil {
 		// Kopia returns the bare cause. The only part of the source it fails for is the root; all else is the store.
