@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-
 	// The image is built from nothing: without these a certificate or a time zone would be unknown.
 	_ "time/tzdata"
 

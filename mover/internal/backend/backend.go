@@ -83,7 +83,7 @@ func Connection(r work.Repository, d Dirs) (engine.Connection, Secrets, error) {
 	return c, secrets, nil
 }
 
-// ErrInvalidSpec: the work spec asks for something that does not exist.
+// ErrInvalidSpec is a work spec that asks for something that does not exist.
 var ErrInvalidSpec = errors.New("invalid work spec")
 
 func s3(b work.S3, d Dirs) (*engine.S3, Secrets, error) {

@@ -12,8 +12,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/kopiur/kopiur/apis/work"
 	"github.com/mitchellh/mapstructure"
+
+	"github.com/kopiur/kopiur/apis/work"
 )
 
 // s3Keys are the keys of an S3 credential Secret. This file is the only one that maps Secrets into structs.
@@ -68,7 +69,7 @@ func readObject(dir, object string) (map[string]string, error) {
 	}
 	values := make(map[string]string, len(keys))
 	for _, k := range keys {
-		b, err := os.ReadFile(filepath.Join(dir, k)) //nolint:gosec // a name that was just listed
+		b, err := os.ReadFile(filepath.Join(dir, k))
 		if err != nil {
 			return nil, fmt.Errorf("read key %s of the %s: %w", k, object, err)
 		}

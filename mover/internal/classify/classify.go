@@ -16,10 +16,11 @@ import (
 	"net/http"
 	"syscall"
 
+	"github.com/minio/minio-go/v7"
+
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/backend"
 	"github.com/kopiur/kopiur/mover/internal/engine"
-	"github.com/minio/minio-go/v7"
 )
 
 // Coded is an error whose outcome is decided already.
@@ -52,8 +53,7 @@ func Outcome(err error) (work.Code, string) {
 	if err == nil {
 		return work.CodeOK, ""
 	}
-	var coded *Coded
-	if errors.As(err, &coded) {
+	if coded, ok := errors.AsType[*Coded](err); ok {
 		return coded.Code, coded.Message
 	}
 	for _, rule := range rules {
@@ -232,8 +232,7 @@ func contexts(err error) (work.Code, string) {
 }
 
 func reason(err error) string {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
 	}
 	return "access denied"

@@ -13,9 +13,10 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/spf13/cobra"
+
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/engine"
-	"github.com/spf13/cobra"
 )
 
 // Version is set by the linker.

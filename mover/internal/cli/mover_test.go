@@ -164,8 +164,8 @@ func randomFile(t *testing.T, path string, size int64) {
 	t.Helper()
 	rnd, err := os.Open("/dev/urandom")
 	require.NoError(t, err)
-	defer rnd.Close()         //nolint:errcheck // only read from
-	f, err := os.Create(path) //nolint:gosec // a test's own file
+	defer rnd.Close()
+	f, err := os.Create(path)
 	require.NoError(t, err)
 	_, err = io.CopyN(f, rnd, size)
 	require.NoError(t, err)

@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/backend"
 	"github.com/kopiur/kopiur/mover/internal/limits"
@@ -18,7 +20,6 @@ import (
 	"github.com/kopiur/kopiur/mover/internal/op/resolve"
 	"github.com/kopiur/kopiur/mover/internal/op/restore"
 	"github.com/kopiur/kopiur/mover/internal/op/snapshot"
-	"github.com/spf13/cobra"
 )
 
 // umask lets the group of a shared filesystem repository in, and nobody else (product.md D19).

@@ -110,8 +110,10 @@ func TestFailuresAreToldApart(t *testing.T) {
 		says    string
 	}{
 		"a wrong password": {func(p *pod, _ *work.Spec) { p.write(p.password, work.DefaultPasswordKey, "hunter22") }, work.CodeAuthFailure, 20, "password is wrong"},
-		"a wrong password with a newline": {func(p *pod, _ *work.Spec) { p.write(p.password, work.DefaultPasswordKey, password+"\n") },
-			work.CodeAuthFailure, 20, "ends in a newline"},
+		"a wrong password with a newline": {
+			func(p *pod, _ *work.Spec) { p.write(p.password, work.DefaultPasswordKey, password+"\n") },
+			work.CodeAuthFailure, 20, "ends in a newline",
+		},
 		"a Secret without the key":         {func(_ *pod, s *work.Spec) { s.Repository.PasswordKey = "elsewhere" }, work.CodeMissingCredentials, 20, "elsewhere"},
 		"no repository":                    {func(p *pod, _ *work.Spec) { p.repo = p.target }, work.CodeRepositoryNotInitialized, 20, ""},
 		"a path that holds something else": {func(p *pod, _ *work.Spec) { p.repo = p.source }, work.CodeLocationOccupied, 20, `"a"`},
@@ -224,7 +226,7 @@ func TestResolveHasThreeOutcomes(t *testing.T) {
 	}
 	other := identity
 	other.Path = "/pvc/other"
-	for name, tc := range map[string]struct {
+	for name, tc := range map[string]struct { //nolint:paralleltest // one pod for all
 		in   work.Resolve
 		want work.Resolution
 		id   string
@@ -241,7 +243,7 @@ func TestResolveHasThreeOutcomes(t *testing.T) {
 		"an identity without a path":       {work.Resolve{Identity: work.Identity{Username: "web", Hostname: "apps"}}, work.ResolutionUnknown, ""},
 		"an identity without a host":       {work.Resolve{Identity: work.Identity{Username: "web", Path: "/pvc/data"}}, work.ResolutionUnknown, ""},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // one pod
+		t.Run(name, func(t *testing.T) {
 			r, _ := p.run(p.spec(work.Operation{Resolve: &tc.in}))
 			require.NotNil(t, r.Resolve)
 			assert.Equal(t, tc.want, r.Resolve.Resolution, r.Message)

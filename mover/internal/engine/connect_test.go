@@ -138,7 +138,7 @@ func TestCreateOptions(t *testing.T) {
 	require.NoError(t, Create(ctx, c, CreateOptions{Hash: "BLAKE2B-256-128", Splitter: "FIXED-4M", Encryption: "CHACHA20-POLY1305-HMAC-SHA256"}))
 	r, err := Open(ctx, c)
 	require.NoError(t, err)
-	defer r.Close(context.Background()) //nolint:errcheck // a test's end
+	defer r.Close(context.Background())
 	assert.Equal(t, "FIXED-4M", r.rep.ObjectFormat().Splitter)
 	assert.Equal(t, "BLAKE2B-256-128", r.rep.FormatManager().GetHashFunction())
 	assert.Equal(t, "CHACHA20-POLY1305-HMAC-SHA256", r.rep.FormatManager().GetEncryptionAlgorithm())
@@ -212,7 +212,7 @@ func TestThrottleReachesTheConnection(t *testing.T) {
 	c.Throttle = Throttle{UploadBytesPerSecond: 1e6, DownloadBytesPerSecond: 2e6, ReadOpsPerSecond: 300, WriteOpsPerSecond: 400}
 	r, err := Open(ctx, c)
 	require.NoError(t, err)
-	defer r.Close(ctx) //nolint:errcheck // a test's end
+	defer r.Close(ctx)
 	l := r.rep.Throttler().Limits()
 	assert.InDelta(t, 1e6, l.UploadBytesPerSecond, 1)
 	assert.InDelta(t, 2e6, l.DownloadBytesPerSecond, 1)

@@ -60,7 +60,7 @@ func Create(ctx context.Context, c Connection, o CreateOptions) error {
 	if err != nil {
 		return err
 	}
-	defer st.Close(context.WithoutCancel(ctx)) //nolint:errcheck // everything was written or failed by now
+	defer st.Close(context.WithoutCancel(ctx))
 	c.Storage.prepare()
 	err = repo.Initialize(ctx, st, &repo.NewRepositoryOptions{
 		BlockFormat: format.ContentFormat{

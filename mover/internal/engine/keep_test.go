@@ -121,8 +121,10 @@ func TestCheckpointsDeleteNothing(t *testing.T) {
 		}
 		for i := range before {
 			start := fs.UTCTimestampFromTime(time.Now().Add(-time.Duration(i+1) * time.Second))
-			if _, err := snapshot.SaveSnapshot(ctx, w, &snapshot.Manifest{Source: webData.source(), StartTime: start, EndTime: start,
-				Description: fmt.Sprint("snapshot ", i)}); err != nil {
+			if _, err := snapshot.SaveSnapshot(ctx, w, &snapshot.Manifest{
+				Source: webData.source(), StartTime: start, EndTime: start,
+				Description: fmt.Sprint("snapshot ", i),
+			}); err != nil {
 				return err
 			}
 		}

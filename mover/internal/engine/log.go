@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/kopia/kopia/repo/logging"
@@ -32,7 +33,7 @@ type logCore struct {
 func (c *logCore) Enabled(l zapcore.Level) bool { return l >= zapcore.WarnLevel }
 
 func (c *logCore) With(fields []zapcore.Field) zapcore.Core {
-	return &logCore{f: c.f, module: c.module, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return &logCore{f: c.f, module: c.module, fields: append(slices.Clip(c.fields), fields...)}
 }
 
 func (c *logCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
@@ -46,7 +47,7 @@ func (c *logCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	var b strings.Builder
 	b.WriteString(e.Message)
 	enc := zapcore.NewMapObjectEncoder()
-	for _, f := range append(c.fields[:len(c.fields):len(c.fields)], fields...) {
+	for _, f := range append(slices.Clip(c.fields), fields...) {
 		f.AddTo(enc)
 	}
 	if err, ok := enc.Fields["error"].(string); ok {

@@ -86,7 +86,7 @@ func (r *Repository) Restore(ctx context.Context, s Snapshot, o Restore) (Restor
 	if err != nil {
 		return Restored{}, fmt.Errorf("%w: %w", ErrTarget, err)
 	}
-	defer root.Close() //nolint:errcheck // only read from
+	defer root.Close()
 	o.Progress.TotalBytes.Store(s.Size)
 	o.Progress.TotalFiles.Store(s.Files)
 	w := &restorer{Restore: o, repo: r, euid: os.Geteuid(), slot: make(chan struct{}, max(o.Parallel-1, 0))}
@@ -211,7 +211,7 @@ func syncfs(root *os.Root) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrTarget, err)
 	}
-	defer d.Close() //nolint:errcheck // only read from
+	defer d.Close()
 	if err := unix.Syncfs(int(d.Fd())); err != nil {
 		return fmt.Errorf("%w: sync: %w", ErrTarget, err)
 	}
@@ -224,7 +224,7 @@ func (r *Repository) readDir(ctx context.Context, e *snapshot.DirEntry) ([]*snap
 	if err != nil {
 		return nil, storageError("read a folder", err)
 	}
-	defer rd.Close() //nolint:errcheck // only read from
+	defer rd.Close()
 	var m snapshot.DirManifest
 	if err := json.NewDecoder(rd).Decode(&m); err != nil {
 		return nil, storageError("read a folder", err)
@@ -253,7 +253,7 @@ func (r *Repository) readLink(ctx context.Context, id object.ID) (string, error)
 	if err != nil {
 		return "", storageError("read a link", err)
 	}
-	defer rd.Close() //nolint:errcheck // only read from
+	defer rd.Close()
 	b, err := io.ReadAll(io.LimitReader(rd, unix.PathMax+1))
 	if err != nil {
 		return "", storageError("read a link", err)

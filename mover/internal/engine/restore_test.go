@@ -11,6 +11,7 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,7 +50,7 @@ func facts(t *testing.T, dir string) map[string]fact {
 		f := fact{mode: st.Mode(), uid: own.Uid, gid: own.Gid, mtime: st.ModTime()}
 		switch {
 		case st.Mode().IsRegular():
-			b, err := os.ReadFile(p)
+			b, err := os.ReadFile(p) //nolint:gosec // nobody else is in a test's own folder
 			if err != nil {
 				return err
 			}
@@ -70,16 +71,16 @@ func facts(t *testing.T, dir string) map[string]fact {
 func volume(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	rnd := rand.New(rand.NewSource(1)) //nolint:gosec // test data
+	rnd := rand.New(rand.NewSource(1))
 	for i, size := range []int{0, 1, 4095, 4096, 4097, 1 << 20, 1<<20 + 1, 5 << 20} {
 		b := make([]byte, size)
 		rnd.Read(b)
-		writeFile(t, filepath.Join(dir, "d", string(rune('a'+i)), "file"), string(b), fs.FileMode(0o400+0o11*i)) //nolint:gosec // small
+		writeFile(t, filepath.Join(dir, "d", string(rune('a'+i)), "file"), string(b), fs.FileMode(0o400+0o11*i))
 	}
 	writeFile(t, filepath.Join(dir, "suid"), "#!", 0o755|os.ModeSetuid)
 	writeFile(t, filepath.Join(dir, "sgid"), "#!", 0o755|os.ModeSetgid)
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "drop"), 0o700))
-	require.NoError(t, os.Chmod(filepath.Join(dir, "drop"), 0o777|os.ModeSticky)) //nolint:gosec // what is tested
+	require.NoError(t, os.Chmod(filepath.Join(dir, "drop"), 0o777|os.ModeSticky))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
 	require.NoError(t, os.Symlink("d/a/file", filepath.Join(dir, "link")))
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "outward")))
@@ -100,10 +101,10 @@ func volume(t *testing.T) string {
 		all = append(all, p)
 		return err
 	}))
-	for i := len(all) - 1; i >= 0; i-- {
+	for _, a := range slices.Backward(all) {
 		n++
 		ts := unix.NsecToTimespec(time.Date(2021, 1, 1, 0, 0, int(n), 123456789, time.UTC).UnixNano())
-		require.NoError(t, unix.UtimesNanoAt(unix.AT_FDCWD, all[i], []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW))
+		require.NoError(t, unix.UtimesNanoAt(unix.AT_FDCWD, a, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW))
 	}
 	return dir
 }
@@ -286,7 +287,7 @@ func forged(t *testing.T, r *Repository, names []string) Snapshot {
 			if prefix == "" {
 				ow = w.NewObjectWriter(ctx, object.WriterOptions{})
 			}
-			defer ow.Close() //nolint:errcheck // a test
+			defer ow.Close()
 			_, err := ow.Write(b)
 			require.NoError(t, err)
 			id, err := ow.Result()
@@ -414,7 +415,7 @@ func foreign(t *testing.T, r *Repository, m *snapshot.Manifest, uid uint32) *sna
 		b, err := json.Marshal(snapshot.DirManifest{StreamType: dirStream, Entries: entries})
 		require.NoError(t, err)
 		ow := w.NewObjectWriter(ctx, object.WriterOptions{Prefix: "k"})
-		defer ow.Close() //nolint:errcheck // a test
+		defer ow.Close()
 		if _, err := ow.Write(b); err != nil {
 			return err
 		}

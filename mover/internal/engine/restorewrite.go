@@ -164,7 +164,7 @@ func (w *restorer) content(ctx context.Context, at place, e *snapshot.DirEntry) 
 	if err != nil {
 		return storageError("open content", err)
 	}
-	defer rd.Close() //nolint:errcheck // only read from
+	defer rd.Close()
 	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	if !w.InPlace {
 		flags |= os.O_EXCL
@@ -307,7 +307,7 @@ func (w *restorer) attributes(at place, rel string, e *snapshot.DirEntry) {
 	}
 	if e.Type != snapshot.EntryTypeSymlink && !w.SkipPermissions {
 		mode := modeOf(e) & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)
-		if mode != mode.Perm() && !(owned && w.owns(at, e)) {
+		if mode != mode.Perm() && (!owned || !w.owns(at, e)) {
 			// A set-id bit means something else under another owner: it would hand out that owner's rights.
 			mode = mode.Perm()
 			if len(faults) == 0 {
@@ -363,7 +363,7 @@ func setTime(at place, e *snapshot.DirEntry) error {
 	if err != nil {
 		return err //nolint:wrapcheck // counted with its path
 	}
-	defer d.Close() //nolint:errcheck // only read from
+	defer d.Close()
 	ts := unix.NsecToTimespec(t.UnixNano())
 	return unix.UtimesNanoAt(int(d.Fd()), at.name, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW) //nolint:wrapcheck // counted
 }

@@ -27,7 +27,7 @@ func s3Server(t *testing.T, secure bool, wrap func(http.Handler) http.Handler) (
 	t.Helper()
 	mem := s3mem.New()
 	require.NoError(t, mem.CreateBucket(testBucket))
-	var h http.Handler = gofakes3.New(mem).Server()
+	h := gofakes3.New(mem).Server()
 	if wrap != nil {
 		h = wrap(h)
 	}

@@ -92,7 +92,7 @@ func (e *sourceEntry) Owner() fs.OwnerInfo {
 
 func (e *sourceEntry) Device() fs.DeviceInfo {
 	if st, ok := e.info.Sys().(*syscall.Stat_t); ok {
-		return fs.DeviceInfo{Dev: uint64(st.Dev), Rdev: uint64(st.Rdev)}
+		return fs.DeviceInfo{Dev: st.Dev, Rdev: st.Rdev}
 	}
 	return fs.DeviceInfo{}
 }

@@ -48,10 +48,10 @@ func TestUnreadableEntriesAreCountedAndNamed(t *testing.T) { //nolint:parallelte
 	writeFile(t, filepath.Join(src, "closed/inner"), "hidden", 0o644)
 	writeFile(t, filepath.Join(src, "listed/inner"), "hidden", 0o644)
 	require.NoError(t, os.Chmod(filepath.Join(src, "closed"), 0o000))
-	require.NoError(t, os.Chmod(filepath.Join(src, "listed"), 0o444)) //nolint:gosec // a folder one may list and not enter
+	require.NoError(t, os.Chmod(filepath.Join(src, "listed"), 0o444))
 	t.Cleanup(func() {
-		_ = os.Chmod(filepath.Join(src, "closed"), 0o700) //nolint:gosec // so that it can be removed
-		_ = os.Chmod(filepath.Join(src, "listed"), 0o700) //nolint:gosec // so that it can be removed
+		_ = os.Chmod(filepath.Join(src, "closed"), 0o700)
+		_ = os.Chmod(filepath.Join(src, "listed"), 0o700)
 	})
 	_, r := created(t, folder(t))
 
@@ -89,7 +89,7 @@ func TestUnreadableEntriesAreCountedAndNamed(t *testing.T) { //nolint:parallelte
 
 	require.NoError(t, os.Chmod(src, 0o000))
 	_, err = r.Upload(ctx, uploadOf(src))
-	require.NoError(t, os.Chmod(src, 0o700)) //nolint:gosec // so that it can be removed
+	require.NoError(t, os.Chmod(src, 0o700))
 	require.ErrorIs(t, err, ErrSource, "an unreadable root stores nothing")
 	require.ErrorIs(t, err, fs.ErrPermission)
 }
@@ -118,7 +118,7 @@ func TestWhatKopiaDoesNotStoreIsCounted(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(src, "pipe"), 0o600))
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(src, "sock"))
 	require.NoError(t, err)
-	defer l.Close() //nolint:errcheck // a test's end
+	defer l.Close()
 	require.NoError(t, os.Link(filepath.Join(src, "plain"), filepath.Join(src, "second-name")))
 	want := map[string]int64{"fifo": 1, "socket": 1, "hardlink": 2}
 	writeFile(t, filepath.Join(src, "tagged"), "x", 0o644)
@@ -128,8 +128,10 @@ func TestWhatKopiaDoesNotStoreIsCounted(t *testing.T) {
 		t.Logf("this file system has no user attributes: %v", err)
 	}
 	// The mask of an ACL with one named user, as the kernel keeps it.
-	acl := []byte{2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 1, 0, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255,
-		16, 0, 4, 0, 255, 255, 255, 255, 32, 0, 4, 0, 255, 255, 255, 255}
+	acl := []byte{
+		2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 1, 0, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255,
+		16, 0, 4, 0, 255, 255, 255, 255, 32, 0, 4, 0, 255, 255, 255, 255,
+	}
 	writeFile(t, filepath.Join(src, "listed"), "x", 0o644)
 	if err := unix.Setxattr(filepath.Join(src, "listed"), "system.posix_acl_access", acl, 0); err == nil {
 		want["acl"] = 1

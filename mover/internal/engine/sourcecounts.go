@@ -6,6 +6,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -19,7 +20,7 @@ import (
 // MaxPaths is how many paths an outcome names.
 const MaxPaths = 20
 
-// ErrUnsupportedName: kopia keeps names as JSON strings, which turn every byte that is not UTF-8 into the same
+// ErrUnsupportedName is a name that kopia cannot hold: it keeps names as JSON strings, which turn every byte that is not UTF-8 into the same
 // character; two files would become one.
 var ErrUnsupportedName = errors.New("the name is not UTF-8")
 
@@ -101,12 +102,6 @@ func (c *sourceCounts) unsupported(kind string) {
 	c.u.Unsupported[kind]++
 }
 
-func (c *sourceCounts) ignored() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.u.Ignored++
-}
-
 // attributes counts what kopia drops from an entry that it does store.
 func (c *sourceCounts) attributes(e *sourceEntry) {
 	if st, ok := e.info.Sys().(*syscall.Stat_t); ok && e.info.Mode().IsRegular() && st.Nlink > 1 {
@@ -134,9 +129,7 @@ func (c *sourceCounts) result() Unstored {
 	u := c.u
 	u.Paths = append([]Fault(nil), c.u.Paths...)
 	u.Unsupported = make(map[string]int64, len(c.u.Unsupported))
-	for k, n := range c.u.Unsupported {
-		u.Unsupported[k] = n
-	}
+	maps.Copy(u.Unsupported, c.u.Unsupported)
 	return u
 }
 
@@ -150,8 +143,7 @@ func faultOf(e *sourceEntry, err error) Fault {
 
 // reasonOf is the system's own short text, without the path: status texts must not change from run to run.
 func reasonOf(err error) string {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno.Error()
 	}
 	return err.Error()
@@ -199,7 +191,7 @@ func kindOf(m os.FileMode) string {
 // escapeName shows bytes that are not UTF-8 as \xNN.
 func escapeName(name string) string {
 	var b strings.Builder
-	for len(name) > 0 {
+	for name != "" {
 		r, n := utf8.DecodeRuneInString(name)
 		if r == utf8.RuneError && n == 1 {
 			fmt.Fprintf(&b, `\x%02x`, name[0])

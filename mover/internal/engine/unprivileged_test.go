@@ -28,12 +28,12 @@ func asNobody(t *testing.T) bool {
 	// The test binary lies in a folder that only root may enter; a descriptor needs no path.
 	exe, err := os.Open("/proc/self/exe")
 	require.NoError(t, err)
-	defer exe.Close() //nolint:errcheck // only read from
-	tmp, err := os.MkdirTemp("/tmp", "kopiur-nobody-")
+	defer exe.Close()
+	tmp, err := os.MkdirTemp("/tmp", "kopiur-nobody-") //nolint:usetesting // t.TempDir lies in a folder that only root may enter
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
 	require.NoError(t, os.Chown(tmp, nobody, nobody))
-	cmd := exec.CommandContext(testContext(t), "/proc/self/fd/3", "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // ourselves
+	cmd := exec.CommandContext(testContext(t), "/proc/self/fd/3", "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.ExtraFiles = []*os.File{exe}
 	cmd.Dir = tmp
 	cmd.Env = []string{"TMPDIR=" + tmp, "HOME=" + tmp, envChildTest + "=1"}

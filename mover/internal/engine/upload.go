@@ -231,7 +231,7 @@ func IsCompression(name string) bool {
 	return ok || name == "none"
 }
 
-// ErrUploadLimit: the user's limit for one run was reached.
+// ErrUploadLimit is the end of a run at the user's limit.
 var ErrUploadLimit = errors.New("the upload limit of this run is reached")
 
 // errNoRoot is a manifest without content, which only a damaged repository holds.

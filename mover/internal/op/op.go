@@ -84,20 +84,24 @@ func Explain(err error, r work.Repository, c engine.Connection) error {
 	if key == "" {
 		key = work.DefaultPasswordKey
 	}
-	return &classify.Coded{Code: work.CodeAuthFailure, Err: err,
-		Message: fmt.Sprintf("the repository password is wrong; key %s ends in %s, which may be why", key, space)}
+	return &classify.Coded{
+		Code: work.CodeAuthFailure, Err: err,
+		Message: fmt.Sprintf("the repository password is wrong; key %s ends in %s, which may be why", key, space),
+	}
 }
 
 // Close closes a repository after an operation that went well: an error then is the operation's own. After a failure it
 // is only logged.
-func (e Env) Close(ctx context.Context, r *engine.Repository, err *error) {
+func (e Env) Close(ctx context.Context, r *engine.Repository, err error) error {
 	cerr := r.Close(ctx)
 	switch {
 	case cerr == nil:
-	case *err == nil:
-		*err = fmt.Errorf("%w: %w", engine.ErrStorage, cerr)
+		return err
+	case err == nil:
+		return fmt.Errorf("%w: %w", engine.ErrStorage, cerr)
 	default:
 		e.Log("warn", "Closing the repository failed: "+cerr.Error())
+		return err
 	}
 }
 

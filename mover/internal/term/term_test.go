@@ -47,8 +47,10 @@ func TestRedactor(t *testing.T) {
 	} {
 		assert.Equal(t, want, r.Text(in))
 	}
-	res := work.Result{Message: "key+/key", Snapshot: &work.SnapshotResult{Unstored: &work.Unstored{Paths: []work.EntryFault{{Path: "a/key+/key", Reason: "key+/key"}}}},
-		Restore: &work.RestoreResult{Ownership: work.Ownership{Paths: []work.EntryFault{{Path: "key+/key"}}}}}
+	res := work.Result{
+		Message: "key+/key", Snapshot: &work.SnapshotResult{Unstored: &work.Unstored{Paths: []work.EntryFault{{Path: "a/key+/key", Reason: "key+/key"}}}},
+		Restore: &work.RestoreResult{Ownership: work.Ownership{Paths: []work.EntryFault{{Path: "key+/key"}}}},
+	}
 	got := r.Result(res)
 	assert.NotContains(t, fmt.Sprintf("%+v %+v %+v", got, *got.Snapshot.Unstored, *got.Restore), "key+/key")
 	assert.Equal(t, "a/key+/key", res.Snapshot.Unstored.Paths[0].Path, "the caller's value is untouched")

@@ -16,9 +16,9 @@ import (
 )
 
 // Run is the operation.
-func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.BootstrapResult, err error) {
+func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.BootstrapResult, err error) {
 	defer func() { err = op.Cause(env.Soft, err) }()
-	ctx = env.Soft // a bootstrap has nothing to save
+	ctx := env.Soft // a bootstrap has nothing to save
 	s := spec.Operation.Bootstrap
 	c, err := env.Connection(spec.Repository, op.ReadWrite)
 	if err != nil {
@@ -40,7 +40,7 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.BootstrapResu
 	if err != nil {
 		return nil, op.Explain(err, spec.Repository, c)
 	}
-	defer env.Close(ctx, r, &err)
+	defer func() { err = env.Close(ctx, r, err) }()
 	if !c.ReadOnly {
 		if err := r.Furnish(ctx); err != nil {
 			return nil, err //nolint:wrapcheck // says what and where

@@ -37,7 +37,7 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.ResolveResult, 
 	if err != nil {
 		return res, err
 	}
-	defer env.Close(ctx, r, &err)
+	defer func() { err = env.Close(ctx, r, err) }()
 	if s.SnapshotID != "" {
 		found, err := r.Load(ctx, s.SnapshotID)
 		switch {

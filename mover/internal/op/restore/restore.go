@@ -30,7 +30,7 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.RestoreResult, 
 	if err != nil {
 		return nil, err
 	}
-	defer env.Close(ctx, r, &err)
+	defer func() { err = env.Close(ctx, r, err) }()
 	snap, err := find(ctx, r, *s)
 	if err != nil {
 		return nil, err

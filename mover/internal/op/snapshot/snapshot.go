@@ -36,7 +36,7 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotResul
 	if err != nil {
 		return nil, op.Cause(env.Soft, err)
 	}
-	defer env.Close(ctx, r, &err)
+	defer func() { err = env.Close(ctx, r, err) }()
 	if spec.RequestID != "" {
 		found, err := r.FindByTag(env.Soft, work.TagRequest, spec.RequestID)
 		if err != nil {

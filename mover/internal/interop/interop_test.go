@@ -1,0 +1,174 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build interop
+
+package interop_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kopiur/kopiur/apis/work"
+)
+
+const password = "correct horse battery staple"
+
+// bench is a repository with the two programs that use it.
+type bench struct {
+	t                  *testing.T
+	kopia, mover       string
+	root, repo, source string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, root: t.TempDir(), kopia: os.Getenv("KOPIUR_KOPIA_CLI")}
+	if b.kopia == "" {
+		out, err := exec.CommandContext(t.Context(), "../../../hack/tool", "kopia").Output()
+		require.NoError(t, err, "build the kopia CLI")
+		b.kopia = strings.TrimSpace(string(out))
+	}
+	// The mover as it is released: without the build tags of tests.
+	b.mover = filepath.Join(b.root, "mover")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", b.mover, "../../cmd/mover").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	b.repo, b.source = b.dir("repo"), b.dir("source")
+	require.NoError(t, os.WriteFile(filepath.Join(b.dir("password"), work.DefaultPasswordKey), []byte(password), 0o600))
+	for _, d := range []string{"auth", "cache", "work", "kopia"} {
+		b.dir(d)
+	}
+	b.fill()
+	return b
+}
+
+func (b *bench) dir(name string) string {
+	p := filepath.Join(b.root, name)
+	require.NoError(b.t, os.MkdirAll(p, 0o750))
+	return p
+}
+
+func (b *bench) fill() {
+	for i := range 50 {
+		p := filepath.Join(b.source, fmt.Sprintf("d%d", i%5), fmt.Sprintf("f%d", i))
+		require.NoError(b.t, os.MkdirAll(filepath.Dir(p), 0o750))
+		require.NoError(b.t, os.WriteFile(p, []byte(strings.Repeat(p, 1+i*300)), 0o640))
+	}
+	require.NoError(b.t, os.Symlink("d0/f0", filepath.Join(b.source, "link")))
+}
+
+// run does one operation with the mover.
+func (b *bench) run(id string, o work.Operation) work.Result {
+	b.t.Helper()
+	spec, err := work.EncodeSpec(work.Spec{RequestID: id, Operation: o, Repository: work.Repository{
+		Name: "interop", Backend: work.Backend{Filesystem: &work.Filesystem{Path: b.repo}},
+		PasswordKey: work.DefaultPasswordKey, Username: "kopiur", Hostname: "kopiur-interop",
+	}})
+	require.NoError(b.t, err)
+	in := func(name string) string { return filepath.Join(b.root, name) }
+	cmd := exec.CommandContext(b.t.Context(), b.mover, "run", "--password-dir", in("password"), "--auth-dir", in("auth"),
+		"--cache-dir", in("cache"), "--work-dir", in("work"), "--termination-log", in("termination-log"))
+	cmd.Env = []string{work.EnvSpec + "=" + spec}
+	out, err := cmd.CombinedOutput()
+	require.NoError(b.t, err, "%s", out)
+	text, err := os.ReadFile(in("termination-log"))
+	require.NoError(b.t, err)
+	r, err := work.DecodeResult(string(text))
+	require.NoError(b.t, err)
+	return r
+}
+
+// cli runs the kopia command.
+func (b *bench) cli(args ...string) string {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), b.kopia, args...)
+	home := filepath.Join(b.root, "kopia")
+	cmd.Env = []string{
+		"HOME=" + home, "KOPIA_PASSWORD=" + password, "KOPIA_CONFIG_PATH=" + filepath.Join(home, "repository.config"),
+		"KOPIA_CACHE_DIRECTORY=" + filepath.Join(home, "cache"), "KOPIA_LOG_DIR=" + filepath.Join(home, "logs"), "KOPIA_CHECK_FOR_UPDATES=false",
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(b.t, err, "kopia %s\n%s\n%s", strings.Join(args, " "), out, stderr.String())
+	return string(out)
+}
+
+func (b *bench) same(dir string) {
+	b.t.Helper()
+	out, err := exec.CommandContext(b.t.Context(), "diff", "-r", "--no-dereference", b.source, dir).CombinedOutput()
+	require.NoError(b.t, err, "%s", out)
+}
+
+var identity = work.Identity{Username: "web", Hostname: "apps", Path: "/pvc/data"}
+
+type listed struct {
+	ID          string            `json:"id"`
+	Description string            `json:"description"`
+	Tags        map[string]string `json:"tags"`
+	Source      struct {
+		Host, UserName, Path string
+	} `json:"source"`
+}
+
+func TestKopiaReadsWhatTheMoverWrites(t *testing.T) {
+	b := newBench(t)
+	require.True(t, b.run("r0", work.Operation{Bootstrap: &work.Bootstrap{Create: &work.Create{}}}).Bootstrap.Created)
+	snap := b.run("r1", work.Operation{Snapshot: &work.Snapshot{Identity: identity, Path: b.source, Description: "by the mover",
+		Tags: map[string]string{work.TagConfig: "config:web"}}}).Snapshot
+
+	// The insecure key derivation of test builds must never be in a released binary.
+	format, err := os.ReadFile(filepath.Join(b.repo, "kopia.repository.f"))
+	require.NoError(t, err)
+	assert.Contains(t, string(format), `"keyAlgo":"scrypt-65536-8-1"`)
+
+	b.cli("repository", "connect", "filesystem", "--path", b.repo, "--override-username", "kopiur", "--override-hostname", "kopiur-interop")
+	var list []listed
+	require.NoError(t, json.Unmarshal([]byte(b.cli("snapshot", "list", "--all", "--json")), &list))
+	require.Len(t, list, 1)
+	assert.Equal(t, snap.SnapshotID, list[0].ID)
+	assert.Equal(t, "by the mover", list[0].Description)
+	assert.Equal(t, map[string]string{"tag:kopiur": "config:web", "tag:kopiur-request": "r1"}, list[0].Tags)
+	assert.Equal(t, []string{"web", "apps", "/pvc/data"}, []string{list[0].Source.UserName, list[0].Source.Host, list[0].Source.Path})
+
+	b.cli("snapshot", "verify", "--verify-files-percent=100")
+	b.cli("content", "verify", "--download-percent=100")
+	assert.Contains(t, b.cli("maintenance", "info", "--json"), "kopiur@kopiur-interop")
+	b.cli("maintenance", "run", "--full")
+	target := b.dir("by-kopia")
+	b.cli("snapshot", "restore", snap.SnapshotID, target)
+	b.same(target)
+}
+
+func TestTheMoverReadsWhatKopiaWrites(t *testing.T) {
+	b := newBench(t)
+	b.cli("repository", "create", "filesystem", "--path", b.repo, "--override-username", "web", "--override-hostname", "apps")
+	b.cli("snapshot", "create", b.source, "--override-source", "web@apps:/pvc/data", "--tags", "made:elsewhere")
+
+	boot := b.run("r0", work.Operation{Bootstrap: &work.Bootstrap{}}).Bootstrap
+	assert.False(t, boot.Created)
+	assert.Equal(t, int64(1), boot.SnapshotCount)
+	found := b.run("r1", work.Operation{Resolve: &work.Resolve{Identity: identity}}).Resolve
+	require.Equal(t, work.ResolutionFound, found.Resolution)
+	target := b.dir("by-mover")
+	back := b.run("r2", work.Operation{Restore: &work.Restore{SnapshotID: found.SnapshotID, TargetPath: target}}).Restore
+	assert.Equal(t, int64(50), back.FilesRestored)
+	b.same(target)
+
+	// The next backup of the same identity builds on what kopia stored: nothing is read again.
+	next := b.run("r3", work.Operation{Snapshot: &work.Snapshot{Identity: identity, Path: b.source}}).Snapshot
+	assert.Equal(t, int64(51), next.FilesUnchanged, "50 files and a link")
+	assert.Zero(t, next.FilesNew)
+	b.cli("snapshot", "verify", "--verify-files-percent=100")
+	var list []listed
+	require.NoError(t, json.Unmarshal([]byte(b.cli("snapshot", "list", "--all", "--json")), &list))
+	assert.Len(t, list, 2)
+}
