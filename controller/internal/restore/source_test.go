@@ -15,6 +15,7 @@ import (
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/testenv"
 )
 
 func TestSnapshotIntoANewClaim(t *testing.T) {
@@ -68,4 +69,175 @@ func TestSnapshotIntoANewClaim(t *testing.T) {
 	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, pvc.Spec.AccessModes)
 	w.rests(r)
 	assert.Len(t, w.movers("restore"), 1, "one-shot")
+}
+
+func TestFromPolicyFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.StartController()
+	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) {
+		s.Source.FromPolicy.AsOf, s.Source.FromPolicy.Offset = "2026-03-05T09:00:00Z", 1
+	})
+	w.untilReady(r)
+
+	require.NotNil(t, r.Status.Resolved)
+	assert.Equal(t, "kfound", r.Status.Resolved.KopiaSnapshotID)
+	assert.Equal(t, "/pvc/data", r.Status.Resolved.Identity.SourcePath)
+	assert.Equal(t, "nas", r.Status.Resolved.Repository.Name)
+	assert.NotEmpty(t, r.Status.Resolved.PinnedAt)
+	asked, wrote := w.movers("resolve"), w.movers("restore")
+	require.Len(t, asked, 1)
+	require.Len(t, wrote, 1)
+	q := asked[0].Spec.Operation.Resolve
+	assert.Equal(t, work.Identity{Username: "db", Hostname: w.Namespace, Path: "/pvc/data"}, q.Identity)
+	assert.Equal(t, int64(1), q.Offset)
+	assert.Equal(t, time.Date(2026, 3, 5, 9, 0, 0, 0, time.UTC), q.AsOf.UTC())
+	assert.Equal(t, "kfound", wrote[0].Spec.Operation.Restore.SnapshotID, "a restore mover is told the id, it never resolves (B-7)")
+	assert.NotEqual(t, asked[0].Job, wrote[0].Job)
+	w.rests(r)
+}
+
+func TestFromPolicyAbsentContinues(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.answer(func(c testenv.Call) work.Resolution { return work.ResolutionAbsent })
+	w.StartController()
+	r := w.restore(fromPolicy)
+	w.until(r, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonNoSnapshotContinue)
+
+	assert.Equal(t, kopiurv1.RestoreCompleted, r.Status.Phase)
+	assert.Equal(t, kopiurv1.ResolutionNoSnapshot, r.Status.Resolved.Resolution)
+	var pvc corev1.PersistentVolumeClaim
+	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "data-new"}, &pvc), "the empty volume is there (B-4)")
+	assert.Empty(t, w.movers("restore"))
+
+	// A snapshot that appears later changes nothing.
+	w.answer(func(c testenv.Call) work.Resolution { return work.ResolutionFound })
+	w.update(r, func() { r.Spec.Source.FromPolicy.Offset = 1 })
+	w.setStatus(w.Policy, func() { w.Policy.Status.LastSuccessfulSnapshot = "2030-01-01T00:00:00Z" })
+	w.until(r, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonNoSnapshotContinue)
+	w.rests(r)
+	assert.Equal(t, kopiurv1.ResolutionNoSnapshot, r.Status.Resolved.Resolution)
+	assert.Len(t, w.movers("resolve"), 1)
+	assert.Empty(t, w.movers("restore"))
+}
+
+func TestFromPolicyAbsentFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.answer(func(c testenv.Call) work.Resolution { return work.ResolutionAbsent })
+	w.StartController()
+	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) {
+		s.Policy = &kopiurv1.RestorePolicy{OnMissingSnapshot: kopiurv1.OnMissingFail}
+	})
+	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonNoSnapshot)
+
+	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)
+	assert.Nil(t, r.Status.Resolved)
+	assert.Equal(t, "NotFound", r.Status.Failure.KopiaErrorClass)
+	w.noClaim("data-new")
+	w.rests(r)
+}
+
+// TestUnknownThenReachable is K-1: while the store does not answer nothing is written, and nothing is decided.
+func TestUnknownThenReachable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Mover(func(c testenv.Call) testenv.Play {
+		if c.Spec.Operation.Resolve != nil {
+			return testenv.Fail(c, work.CodeRepositoryUnavailable, "the store did not answer")
+		}
+		return testenv.Succeed(c)
+	})
+	w.StartController()
+	r := w.restore(fromPolicy)
+	w.until(r, kopiurv1.ConditionResolved, metav1.ConditionUnknown, kopiurv1.ReasonResolutionUnknown)
+
+	assert.Equal(t, kopiurv1.RestoreResolving, r.Status.Phase)
+	assert.Equal(t, "RepositoryUnavailable", r.Status.Failure.KopiaErrorClass)
+	assert.Nil(t, r.Status.Resolved)
+	assert.Equal(t, metav1.ConditionTrue, conditionOf(r, kopiurv1.ConditionReconciling).Status)
+	w.noClaim("data-new")
+	w.rests(r)
+
+	// The repository's own reconciler reaches the store: it is asked again at once, not after the rest of 30 s.
+	w.Mover(testenv.Succeed)
+	w.Get(w.Repository)
+	w.setStatus(w.Repository, func() {
+		w.Repository.Status.Health = &kopiurv1.RepositoryHealth{LastHealthyAt: time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339)}
+	})
+	w.untilReady(r)
+	assert.Equal(t, "kfound", r.Status.Resolved.KopiaSnapshotID)
+	assert.Nil(t, r.Status.Failure)
+}
+
+func TestWaitTimeout(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	clk := &shifted{}
+	w.SetClock(clk)
+	w.answer(func(c testenv.Call) work.Resolution { return work.ResolutionAbsent })
+	w.StartController()
+	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) {
+		s.Policy = &kopiurv1.RestorePolicy{OnMissingSnapshot: kopiurv1.OnMissingFail, WaitTimeout: "10m"}
+		// The pods' times are real, the controller's clock runs ahead of them.
+		s.FailurePolicy = &kopiurv1.FailurePolicy{PodStartupDeadlineSeconds: new(int64(86400))}
+	})
+	w.until(r, kopiurv1.ConditionResolved, metav1.ConditionFalse, kopiurv1.ReasonWaitingForSnapshot)
+	assert.NotEmpty(t, r.Status.WaitStartedAt)
+	assert.Equal(t, metav1.ConditionTrue, conditionOf(r, kopiurv1.ConditionReconciling).Status)
+
+	clk.add(5 * time.Minute)
+	w.touch(r)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		require.NoError(c, w.Client.Get(t.Context(), client.ObjectKeyFromObject(r), r))
+		assert.EqualValues(c, 2, r.Status.Job.Attempts)
+		assert.NotEmpty(c, r.Status.Job.EndedAt)
+	}, testenv.Wait, testenv.Tick)
+	assert.Equal(t, kopiurv1.ReasonWaitingForSnapshot, conditionOf(r, kopiurv1.ConditionResolved).Reason)
+
+	clk.add(6 * time.Minute)
+	w.touch(r)
+	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonNoSnapshot)
+	assert.Len(t, w.movers("resolve"), 3, "the last word is an answer given after the window")
+	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)
+}
+
+func TestReferentsAreWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.StartController()
+	r := w.restore(func(s *kopiurv1.RestoreSpec) { s.Source.SnapshotRef.Name = "tuesday" })
+	w.until(r, kopiurv1.ConditionReferentAvailable, metav1.ConditionFalse, kopiurv1.ReasonRestoreReferentMissing)
+	w.rests(r)
+
+	// Only watches can wake it: its own rest is an hour.
+	s := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "tuesday"}}
+	w.Create(s)
+	w.setStatus(s, func() {
+		s.Status.Phase = kopiurv1.SnapshotRunning
+		s.Status.Resolved = w.Snapshot.Status.Resolved
+	})
+	w.until(r, kopiurv1.ConditionResolved, metav1.ConditionFalse, kopiurv1.ReasonWaitingForSnapshot)
+	assert.Empty(t, w.movers("restore"))
+	w.setStatus(s, func() {
+		s.Status.Phase = kopiurv1.SnapshotSucceeded
+		s.Status.Snapshot = &kopiurv1.StoredSnapshot{KopiaSnapshotID: "k2", Identity: kopiurv1.Identity{Username: "db", Hostname: w.Namespace}}
+	})
+	w.untilReady(r)
+	assert.Equal(t, "k2", w.movers("restore")[0].Spec.Operation.Restore.SnapshotID)
+}
+
+func TestMalformedAsOfHealsByAnEdit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.StartController()
+	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) { s.Source.FromPolicy.AsOf = "yesterday" })
+	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonInvalidSpec)
+	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)
+	assert.Empty(t, w.movers("resolve"))
+	w.noClaim("data-new")
+	w.rests(r)
+	w.update(r, func() { r.Spec.Source.FromPolicy.AsOf = "2026-03-05T09:00:00Z" })
+	w.untilReady(r)
 }

@@ -144,6 +144,7 @@ func TestGates(t *testing.T) {
 				assert.Equal(t, metav1.ConditionFalse, find(p, tc.wantFalse).Status, tc.wantFalse)
 			}
 			assert.Nil(t, p.Job)
+			assert.Nil(t, p.Claim, "an empty claim that waits for its mover looks like a restored one")
 			assert.Nil(t, p.Status.Failure, "no mover ran, so that it is looked at again at every turn")
 
 			once := then(tc.world, p)

@@ -4,6 +4,7 @@
 package restore
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,9 +34,11 @@ type attempt struct {
 // launch plans a mover, if its privileges are permitted and no other mover of this Restore is left.
 func (d *decision) launch(a attempt) bool {
 	if d.tidy() {
+		d.makeNothing()
 		return d.wait(recheck, a.reason, "an earlier Job has not ended yet")
 	}
 	if len(d.Strays) > 0 {
+		d.makeNothing()
 		return d.wait(recheck, a.reason, "pod %s of an earlier attempt has not ended yet", quoted(d.Strays))
 	}
 	var j kopiurv1.RestoreJob
@@ -55,10 +58,12 @@ func (d *decision) launch(a attempt) bool {
 		Labels: map[string]string{kopiurv1.LabelGeneration: strconv.FormatInt(generation, 10)},
 	})
 	if err != nil {
+		d.makeNothing()
 		return d.refuse(kopiurv1.ReasonInvalidSpec, "%s", err)
 	}
 	v := gates.Privileges(job.Spec.Template.Spec, d.Restore.Namespace, d.NamespaceAnnotations)
 	if d.gate(kopiurv1.ConditionMoverPermitted, v) {
+		d.makeNothing()
 		return d.wait(0, v.Reason, "%s", v.Message)
 	}
 	j.Name, j.Generation, j.EndedAt = job.Name, generation, ""
@@ -68,6 +73,14 @@ func (d *decision) launch(a attempt) bool {
 	}
 	d.plan.Intent, d.plan.Job = true, job
 	return d.wait(moverjob.StartupDeadline(a.failurePolicy), a.reason, "%s", a.message)
+}
+
+// makeNothing takes back the claim that was planned: one that waits for its mover looks like one that was restored.
+func (d *decision) makeNothing() {
+	if d.plan.Claim != nil {
+		d.plan.Claim = nil
+		d.plan.Conditions = slices.DeleteFunc(d.plan.Conditions, func(c Condition) bool { return c.Type == kopiurv1.ConditionTargetAvailable })
+	}
 }
 
 // running follows the attempt that status.job names.

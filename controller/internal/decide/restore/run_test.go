@@ -246,22 +246,21 @@ func TestOptionsAreMappedOneToOne(t *testing.T) {
 	for _, value := range []bool{true, false} {
 		in := kopiurv1.RestoreOptions{}
 		v := reflect.ValueOf(&in).Elem()
-		for i := range v.NumField() {
-			if v.Field(i).Type() == reflect.TypeFor[*bool]() {
-				v.Field(i).Set(reflect.ValueOf(new(value)))
+		for _, f := range v.Fields() {
+			if f.Type() == reflect.TypeFor[*bool]() {
+				f.Set(reflect.ValueOf(new(value)))
 			}
 		}
 		in.Parallel = new(int32(4))
 		out := reflect.ValueOf(restore.Options(&in))
 		require.Equal(t, v.NumField(), out.NumField())
-		for i := range v.NumField() {
-			name := v.Type().Field(i).Name
-			if name == "Parallel" {
+		for field := range v.Fields() {
+			if field.Name == "Parallel" {
 				continue
 			}
-			got, ok := out.FieldByName(name).Interface().(*bool)
-			require.True(t, ok && got != nil, name)
-			assert.Equal(t, value, *got, name)
+			got, ok := reflect.TypeAssert[*bool](out.FieldByName(field.Name))
+			require.True(t, ok && got != nil, field.Name)
+			assert.Equal(t, value, *got, field.Name)
 		}
 	}
 	assert.Zero(t, restore.Options(nil), "unset stays unset (B-9)")

@@ -1,0 +1,136 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package restore_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/testenv"
+)
+
+func TestIntoAnExistingClaim(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pvc := w.claim("data")
+	before := pvc.ResourceVersion
+	w.StartController()
+	r := w.restore(into("data"))
+	w.untilReady(r)
+	assert.Equal(t, kopiurv1.ReasonTargetFound, conditionOf(r, kopiurv1.ConditionTargetAvailable).Reason)
+	w.Get(pvc)
+	assert.Equal(t, before, pvc.ResourceVersion, "the user's claim is not touched")
+}
+
+// TestForeignClaimIsRefused is K-7: a claim that exists and is not ours is neither written nor deleted.
+func TestForeignClaimIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pvc := w.claim("data-new")
+	before := pvc.ResourceVersion
+	w.StartController()
+	r := w.restore()
+	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonTargetPVCExists)
+	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)
+	assert.Empty(t, w.movers("restore"))
+	w.untilEvent(r, corev1.EventTypeWarning, kopiurv1.ReasonTargetPVCExists)
+	w.rests(r)
+	w.Get(pvc)
+	assert.Equal(t, before, pvc.ResourceVersion)
+
+	// Its owner removes it: the watch heals the Restore.
+	require.NoError(t, w.Client.Delete(t.Context(), pvc))
+	w.update(pvc, func() { pvc.Finalizers = nil })
+	w.untilReady(r)
+	w.Get(pvc)
+	assert.Equal(t, string(r.UID), pvc.Labels[kopiurv1.LabelOwnerUID])
+}
+
+func TestMissingTargetHealsByTheWatch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.StartController()
+	r := w.restore(into("data"))
+	w.until(r, kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonTargetPVCMissing)
+	assert.Equal(t, "k1", r.Status.Resolved.KopiaSnapshotID, "the decision is pinned already")
+	w.rests(r)
+	w.claim("data")
+	w.untilReady(r)
+}
+
+func (w *world) user(claim string) *corev1.Pod {
+	w.T.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-0"}, Spec: corev1.PodSpec{
+		NodeName:   "somewhere",
+		Containers: []corev1.Container{{Name: "db", Image: "db"}},
+		Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+		}}},
+	}}
+	w.Create(pod)
+	return pod
+}
+
+func TestClaimInUseIsNamedAndRestored(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.claim("data")
+	w.user("data")
+	w.StartController()
+	r := w.restore(into("data"))
+	w.untilReady(r)
+	c := conditionOf(r, kopiurv1.ConditionTargetAvailable)
+	assert.Equal(t, kopiurv1.ReasonTargetInUse, c.Reason)
+	assert.Contains(t, c.Message, "pod db-0")
+	w.untilEvent(r, corev1.EventTypeWarning, kopiurv1.ReasonTargetInUse)
+}
+
+func TestReadWriteOncePodInUseIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	clk := &shifted{}
+	w.SetClock(clk)
+	w.claim("data", corev1.ReadWriteOncePod)
+	pod := w.user("data")
+	w.StartController()
+	r := w.restore(into("data"))
+	w.until(r, kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonPVCInUse)
+	assert.Empty(t, w.movers("restore"))
+	require.NoError(t, w.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+	w.touch(r)
+	w.untilReady(r)
+}
+
+// TestDeletingARestoreLeavesTheData: there is no garbage collector here, so that ownership is what can be looked at.
+func TestDeletingARestoreLeavesTheData(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hold := make(chan struct{})
+	defer close(hold)
+	w.Mover(func(c testenv.Call) testenv.Play {
+		p := testenv.Succeed(c)
+		p.Hold = hold
+		return p
+	})
+	w.StartController()
+	r := w.restore()
+	w.until(r, kopiurv1.ConditionReconciling, metav1.ConditionTrue, kopiurv1.ReasonMoverRunning)
+	jobs := w.jobs(r)
+	require.Len(t, jobs, 1)
+	owner := metav1.GetControllerOf(&jobs[0])
+	require.NotNil(t, owner)
+	assert.Equal(t, r.UID, owner.UID, "its Jobs go with it")
+	assert.Empty(t, r.Finalizers, "and nothing holds it back")
+	require.NoError(t, w.Client.Delete(t.Context(), r))
+	var pvc corev1.PersistentVolumeClaim
+	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "data-new"}, &pvc))
+	assert.Empty(t, pvc.OwnerReferences)
+	assert.Nil(t, pvc.DeletionTimestamp)
+}
