@@ -17,17 +17,24 @@ import (
 	"github.com/kopiur/kopiur/mover/internal/term"
 )
 
-const (
-	// signalGrace is how long the work may take to save what it has after SIGTERM, and signalEnd when the process ends
-	// with a result of its own: the kubelet kills 30 s after the signal.
-	signalGrace = 20 * time.Second
-	signalEnd   = 25 * time.Second
-)
+// graces are the times between being asked to end and being made to.
+type graces struct {
+	// save is how long the work may take to save what it has after SIGTERM, end when the process ends with a result of
+	// its own: the kubelet kills 30 s after the signal.
+	save, end time.Duration
+	// watchdog is the time between the hard deadline and the end of the process.
+	watchdog time.Duration
+}
+
+func podGraces() graces {
+	return graces{save: 20 * time.Second, end: 25 * time.Second, watchdog: work.WatchdogGrace}
+}
 
 // execution is one run of one operation. It is the only writer of a result, and writes one.
 type execution struct {
 	p        Process
 	o        runOptions
+	graces   graces
 	parallel int
 	redact   *term.Redactor
 	stream   *term.Stream
@@ -39,7 +46,7 @@ type execution struct {
 }
 
 func newExecution(p Process, o runOptions, parallel int) *execution {
-	x := &execution{p: p, o: o, parallel: parallel, redact: &term.Redactor{}, start: p.Clock(), progress: &engine.Counters{}}
+	x := &execution{p: p, o: o, graces: podGraces(), parallel: parallel, redact: &term.Redactor{}, start: p.Clock(), progress: &engine.Counters{}}
 	x.stream = term.NewStream(p.Stdout, p.Clock, x.redact)
 	return x
 }
@@ -81,7 +88,7 @@ func (x *execution) deadlines(ctx context.Context, name string, softAfter, hardA
 	dog := func(code work.Code, message string) func() {
 		return func() { x.p.Exit(x.finish(work.Result{Operation: name, Code: code, Message: message})) }
 	}
-	watchdog := time.AfterFunc(hardAfter+work.WatchdogGrace, dog(work.CodeDeadlineExceeded, "the deadline passed, and the work did not end"))
+	watchdog := time.AfterFunc(hardAfter+x.graces.watchdog, dog(work.CodeDeadlineExceeded, "the deadline passed, and the work did not end"))
 	done := make(chan struct{})
 	go func() {
 		select {
@@ -91,8 +98,8 @@ func (x *execution) deadlines(ctx context.Context, name string, softAfter, hardA
 			x.log("warn", fmt.Sprintf("Ending early, the mover received %s", s))
 		}
 		endSoft(classify.ErrSignal)
-		kill := time.AfterFunc(signalGrace, func() { endHard(classify.ErrSignal) })
-		end := time.AfterFunc(signalEnd, dog(work.CodeCanceled, "the mover was told to end, and the work did not end in time"))
+		kill := time.AfterFunc(x.graces.save, func() { endHard(classify.ErrSignal) })
+		end := time.AfterFunc(x.graces.end, dog(work.CodeCanceled, "the mover was told to end, and the work did not end in time"))
 		<-done
 		kill.Stop()
 		end.Stop()

@@ -24,6 +24,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/kopiur/kopiur/mover/internal/unprivileged"
 )
 
 // fact is all that a restore promises about one entry.
@@ -371,7 +373,7 @@ func TestRestoreKeepsWhatItIsToldTo(t *testing.T) {
 }
 
 func TestRestoreByAnotherUidCountsWhatItCannotSet(t *testing.T) { //nolint:paralleltest // runs itself in a child
-	if !asNobody(t) {
+	if !unprivileged.Again(t) {
 		return
 	}
 	src := t.TempDir()

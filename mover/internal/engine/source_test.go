@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/kopiur/kopiur/mover/internal/unprivileged"
 )
 
 // stored lists the names of a snapshot, with their types.
@@ -38,7 +40,7 @@ func stored(t *testing.T, r *Repository, s Snapshot) []string {
 }
 
 func TestUnreadableEntriesAreCountedAndNamed(t *testing.T) { //nolint:paralleltest // runs itself in a child
-	if !asNobody(t) {
+	if !unprivileged.Again(t) {
 		return
 	}
 	ctx := testContext(t)
@@ -97,7 +99,7 @@ func TestUnreadableEntriesAreCountedAndNamed(t *testing.T) { //nolint:parallelte
 func nobodyOrSelf() int { return os.Geteuid() }
 
 func TestOnlyTheFirstPathsAreNamed(t *testing.T) { //nolint:paralleltest // runs itself in a child
-	if !asNobody(t) {
+	if !unprivileged.Again(t) {
 		return
 	}
 	src := t.TempDir()

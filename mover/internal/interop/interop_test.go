@@ -120,15 +120,20 @@ type listed struct {
 }
 
 func TestKopiaReadsWhatTheMoverWrites(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	require.True(t, b.run("r0", work.Operation{Bootstrap: &work.Bootstrap{Create: &work.Create{}}}).Bootstrap.Created)
-	snap := b.run("r1", work.Operation{Snapshot: &work.Snapshot{Identity: identity, Path: b.source, Description: "by the mover",
-		Tags: map[string]string{work.TagConfig: "config:web"}}}).Snapshot
+	snap := b.run("r1", work.Operation{Snapshot: &work.Snapshot{
+		Identity: identity, Path: b.source, Description: "by the mover",
+		Tags: map[string]string{work.TagConfig: "config:web"},
+	}}).Snapshot
 
 	// The insecure key derivation of test builds must never be in a released binary.
 	format, err := os.ReadFile(filepath.Join(b.repo, "kopia.repository.f"))
 	require.NoError(t, err)
-	assert.Contains(t, string(format), `"keyAlgo":"scrypt-65536-8-1"`)
+	var stored struct{ KeyAlgo string }
+	require.NoError(t, json.Unmarshal(format, &stored))
+	assert.Equal(t, "scrypt-65536-8-1", stored.KeyAlgo)
 
 	b.cli("repository", "connect", "filesystem", "--path", b.repo, "--override-username", "kopiur", "--override-hostname", "kopiur-interop")
 	var list []listed
@@ -149,6 +154,7 @@ func TestKopiaReadsWhatTheMoverWrites(t *testing.T) {
 }
 
 func TestTheMoverReadsWhatKopiaWrites(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.cli("repository", "create", "filesystem", "--path", b.repo, "--override-username", "web", "--override-hostname", "apps")
 	b.cli("snapshot", "create", b.source, "--override-source", "web@apps:/pvc/data", "--tags", "made:elsewhere")

@@ -5,7 +5,6 @@ package term
 
 import (
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -95,21 +94,4 @@ func (s *Stream) write(e work.Event) {
 	}
 	s.left -= len(b)
 	_, _ = s.w.Write(b) // nobody listens: the termination message still says it all
-}
-
-// Writer takes lines of other libraries, such as the standard logger, as log events.
-func (s *Stream) Writer(level string) io.Writer { return lineWriter{s, level} }
-
-type lineWriter struct {
-	s     *Stream
-	level string
-}
-
-func (l lineWriter) Write(p []byte) (int, error) {
-	for line := range strings.SplitSeq(string(p), "\n") {
-		if line != "" {
-			l.s.Log(l.level, line)
-		}
-	}
-	return len(p), nil
 }

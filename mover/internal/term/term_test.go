@@ -70,6 +70,28 @@ func TestWriteResult(t *testing.T) {
 	require.Error(t, term.WriteResult(filepath.Join(path, "below-a-file"), r))
 }
 
+// The golden files are the controller's, too.
+func TestGoldenResultsAreWrittenByteForByte(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../../apis/work/testdata/result-*.golden.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, f := range files {
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			t.Parallel()
+			want, err := os.ReadFile(f)
+			require.NoError(t, err)
+			r, err := work.DecodeResult(string(want))
+			require.NoError(t, err)
+			path := filepath.Join(t.TempDir(), "termination-log")
+			require.NoError(t, term.WriteResult(path, (&term.Redactor{}).Result(r)))
+			got, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.Equal(t, strings.TrimSpace(string(want)), string(got))
+		})
+	}
+}
+
 func TestStreamKeepsRoomForTheResult(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -98,16 +120,15 @@ func TestStreamDoesNotRepeatItself(t *testing.T) {
 	assert.Equal(t, "something else", all[20].Message)
 }
 
-func TestStreamRedactsAndSplitsLines(t *testing.T) {
+func TestStreamRedacts(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	r := &term.Redactor{}
 	r.Add("hunter22")
 	s := term.NewStream(&out, fixed, r)
-	_, err := fmt.Fprint(s.Writer("warn"), "password hunter22\nsecond line\n")
-	require.NoError(t, err)
+	s.Log("warn", "password hunter22")
 	all := events(t, out.Bytes())
-	require.Len(t, all, 2)
+	require.Len(t, all, 1)
 	assert.Equal(t, "password [redacted]", all[0].Message)
 	assert.Equal(t, fixed(), all[0].Time)
 }

@@ -124,9 +124,12 @@ func missing(r *work.SnapshotResult, failed int64) error {
 	if failed == 0 {
 		return nil
 	}
-	all := r.FileCount + r.DirCount + failed
-	return &classify.Coded{Code: work.CodePermissionDenied, Message: fmt.Sprintf(
-		"%d of %d entries could not be read by uid %d; the snapshot was saved without them", failed, all, os.Geteuid())}
+	message := fmt.Sprintf("%d of %d entries could not be read by uid %d; the snapshot was saved without them",
+		failed, r.FileCount+r.DirCount+failed, os.Geteuid())
+	if u := r.Unstored; u != nil && u.UnsupportedNames > 0 {
+		message += fmt.Sprintf("; %d of them have a name that is not UTF-8, which kopia cannot store", u.UnsupportedNames)
+	}
+	return &classify.Coded{Code: work.CodePermissionDenied, Message: message}
 }
 
 func explainRoot(path string, err error) error {
