@@ -22,8 +22,12 @@ import (
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
-// poll is the time between two looks at an object.
-const poll = 500 * time.Millisecond
+const (
+	// poll is the time between two looks at an object.
+	poll = 500 * time.Millisecond
+	// patience bounds one wait. What takes longer in a demo is stuck, and its object says why.
+	patience = 3 * time.Minute
+)
 
 // demo holds what one run knows.
 type demo struct {
@@ -74,7 +78,7 @@ func newDemo(out *os.File) (*demo, error) {
 	return &demo{
 		out: out, terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
 		kubectl: kubectl, testapp: testapp, image: image, dir: dir,
-		values: strings.NewReplacer("IMAGE", image, "SEED", "2026", "PASSWORD", rand.Text()),
+		values: strings.NewReplacer("@IMAGE@", image, "@SEED@", "2026", "@PASSWORD@", rand.Text()),
 		took:   map[string]time.Duration{},
 	}, nil
 }
@@ -205,6 +209,8 @@ func (d *demo) waitReady(ctx context.Context, name, phase string) error {
 }
 
 func (d *demo) until(ctx context.Context, what string, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
@@ -226,7 +232,7 @@ func (d *demo) list(ctx context.Context, when string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := d.run(ctx, strings.ReplaceAll(text, "WHEN", when), "apply", "-f", "-"); err != nil {
+	if _, err := d.run(ctx, strings.ReplaceAll(text, "@WHEN@", when), "apply", "-f", "-"); err != nil {
 		return 0, err
 	}
 	if err := d.waitJob(ctx, "list-"+when); err != nil {
