@@ -22,7 +22,7 @@ import (
 	"github.com/kopiur/kopiur/mover/internal/op/snapshot"
 )
 
-// umask lets the group of a shared filesystem repository in, and nobody else (product.md D19).
+// umask lets the group of a shared filesystem repository in, and nobody else.
 const umask = 0o007
 
 // runOptions are the paths of one run. A pod uses the defaults, which are the protocol's; people and tests do not.

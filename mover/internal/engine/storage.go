@@ -17,7 +17,7 @@ import (
 	"github.com/kopia/kopia/repo/blob/throttling"
 )
 
-// Modes of a filesystem repository: many movers with different uids share it through one group (product.md D19).
+// Modes of a filesystem repository: many movers with different uids share it through one group.
 const (
 	repositoryFileMode = 0o660
 	repositoryDirMode  = os.ModeSetgid | 0o770

@@ -25,7 +25,7 @@ type Upload struct {
 	Path        string
 	Description string
 	// Tags go on the complete snapshot only. A checkpoint carries none, so that it is never taken for the result of the
-	// request it was made for (product.md D5).
+	// request it was made for.
 	Tags   map[string]string
 	Policy UploadPolicy
 	// FailFast ends the upload at the first entry that cannot be read.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package limits derives how much memory and parallelism a mover may use from its cgroup, never from the node
-// (product.md D10). The Go runtime takes GOMAXPROCS from the cgroup by itself; memory it does not.
+//. The Go runtime takes GOMAXPROCS from the cgroup by itself; memory it does not.
 package limits
 
 import (

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package term is all that leaves a mover: the termination message and the event stream on standard output. Both are
-// bounded, and nothing that was read from a Secret gets through (rule of style.md: redact at the source).
+// bounded, and nothing that was read from a Secret gets through.
 package term
 
 import (

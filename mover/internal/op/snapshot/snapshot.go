@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package snapshot stores one source. It first looks for what an earlier attempt of the same request has stored, so that
-// a result that was lost on its way to the controller costs no second backup (product.md D5).
+// a result that was lost on its way to the controller costs no second backup.
 package snapshot
 
 import (
