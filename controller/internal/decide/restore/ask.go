@@ -68,6 +68,7 @@ func (d *decision) ask() bool {
 			reason, message = c.Reason, c.Message
 			d.set(c.Type, c.Status, c.Reason, "%s", c.Message)
 		}
+		d.plan.Carry = append(d.plan.Carry, kopiurv1.ConditionMoverPermitted)
 		d.tidy()
 		return d.wait(after, reason, "%s", message)
 	}

@@ -238,6 +238,7 @@ func (d *decision) credentials() bool {
 	if f != nil && f.KopiaErrorClass == classMissingCredentials && d.st.ResolvedCredentialVersion == d.Credentials.Version {
 		d.set(kopiurv1.ConditionCredentialsAvailable, metav1.ConditionFalse, kopiurv1.ReasonMissingCredentialsSecret, "%s", f.Message)
 		d.set(kopiurv1.ConditionResolved, metav1.ConditionUnknown, kopiurv1.ReasonResolutionUnknown, "%s", f.Message)
+		d.plan.Carry = append(d.plan.Carry, kopiurv1.ConditionMoverPermitted)
 		d.tidy()
 		return d.wait(0, kopiurv1.ReasonMissingCredentialsSecret, "%s", f.Message)
 	}

@@ -4,6 +4,7 @@
 package restore_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -121,6 +122,9 @@ func outcome(o moverjob.Outcome) change {
 		conditions := w.Restore.Status.Conditions
 		w.Restore.Status = started.Status
 		w.Restore.Status.Conditions = conditions
+		for _, c := range started.Conditions {
+			put(&w.Restore.Status, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+		}
 		w.Job, w.Outcome = started.Job, o
 		w.Job.Status.StartTime = &metav1.Time{Time: now.Add(-time.Minute)}
 		if started.Claim != nil {
@@ -154,27 +158,29 @@ func wrote(r work.RestoreResult) change {
 	return result(work.Result{Operation: "restore", Code: work.CodeOK, Restore: &r})
 }
 
+// put replaces a condition.
+func put(s *kopiurv1.RestoreStatus, c metav1.Condition) {
+	s.Conditions = append(slices.DeleteFunc(s.Conditions, func(old metav1.Condition) bool { return old.Type == c.Type }), c)
+}
+
 // then carries a plan over into the world, as if everything in it had been done and time had passed.
 func then(w restore.World, p restore.Plan) restore.World {
 	r := w.Restore.DeepCopy()
 	before := r.Status.Conditions
 	r.Status = p.Status
 	r.Status.ObservedGeneration = r.Generation
-	if p.Keep {
-		r.Status.Conditions = before
-	}
 	for _, c := range before {
-		for _, k := range p.Carry {
-			if c.Type == k {
-				r.Status.Conditions = append(r.Status.Conditions, c)
-			}
+		if p.Keep || slices.Contains(p.Carry, c.Type) {
+			r.Status.Conditions = append(r.Status.Conditions, c)
 		}
 	}
 	for _, c := range p.Conditions {
-		r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+		put(&r.Status, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
 	}
 	sum := map[restore.State]string{restore.Ready: kopiurv1.ConditionReady, restore.Stalled: kopiurv1.ConditionStalled, restore.Progressing: kopiurv1.ConditionReconciling}
-	r.Status.Conditions = append(r.Status.Conditions, metav1.Condition{Type: sum[p.State], Status: metav1.ConditionTrue, Reason: p.Reason, Message: p.Message})
+	if !p.Keep {
+		put(&r.Status, metav1.Condition{Type: sum[p.State], Status: metav1.ConditionTrue, Reason: p.Reason, Message: p.Message})
+	}
 	w.Restore = r
 	if p.Claim != nil {
 		w.Claim = p.Claim

@@ -159,6 +159,7 @@ func TestUnknownIsAskedAgain(t *testing.T) {
 	assert.Equal(t, kopiurv1.ReasonResolutionUnknown, resting.Reason, "and says what it waits for")
 	assert.NotNil(t, resting.Retire, "its Job may go")
 	assert.Equal(t, first.Message, resting.Message, "in the same words (J-6)")
+	assertSameStatus(t, w.Restore.Status, then(w, resting).Restore.Status, "at rest nothing is written (E-5)")
 
 	again := restore.Decide(w, now.Add(30*time.Second))
 	require.NotNil(t, again.Job)

@@ -113,6 +113,7 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			undisturbed := newWorld(t)
+			undisturbed.begin().Stop()
 			count := newMortal(-1)
 			undisturbed.WrapClient(count.wrap)
 			undisturbed.StartController()
@@ -130,6 +131,7 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 				t.Run(fmt.Sprintf("after write %d", n), func(t *testing.T) {
 					t.Parallel()
 					w := newWorld(t)
+					w.begin().Stop() // only the Restore is left to do
 					m := newMortal(n)
 					w.WrapClient(m.wrap)
 					first := w.StartController()
@@ -166,7 +168,7 @@ func (w *world) ended(r *kopiurv1.Restore) bool {
 	if err := w.Client.Get(w.T.Context(), client.ObjectKeyFromObject(r), r); err != nil || r.Status.Phase != kopiurv1.RestoreCompleted {
 		return false
 	}
-	for _, j := range w.jobs(r) {
+	for _, j := range w.jobsOf(r) {
 		if j.Spec.TTLSecondsAfterFinished == nil {
 			return false
 		}
@@ -178,7 +180,7 @@ func (w *world) ended(r *kopiurv1.Restore) bool {
 func (w *world) untilRetired(r *kopiurv1.Restore) {
 	w.T.Helper()
 	require.EventuallyWithT(w.T, func(c *assert.CollectT) {
-		for _, j := range w.jobs(r) {
+		for _, j := range w.jobsOf(r) {
 			assert.NotNil(c, j.Spec.TTLSecondsAfterFinished, j.Name)
 		}
 	}, testenv.Wait, testenv.Tick)

@@ -61,11 +61,11 @@ func (w *world) noClaim(name string) {
 	assert.True(w.T, apierrors.IsNotFound(err), "claim %s exists: %v", name, err)
 }
 
-// jobs of a Restore that exist, newest last.
-func (w *world) jobs(r *kopiurv1.Restore) []batchv1.Job {
+// jobsOf are the mover Jobs of an object that exist.
+func (w *world) jobsOf(obj client.Object) []batchv1.Job {
 	w.T.Helper()
 	var list batchv1.JobList
-	require.NoError(w.T, w.Client.List(w.T.Context(), &list, client.InNamespace(w.Namespace), client.MatchingLabels{kopiurv1.LabelOwnerUID: string(r.UID)}))
+	require.NoError(w.T, w.Client.List(w.T.Context(), &list, client.InNamespace(w.Namespace), client.MatchingLabels{kopiurv1.LabelOwnerUID: string(obj.GetUID())}))
 	return list.Items
 }
 

@@ -21,7 +21,7 @@ func TestIntoAnExistingClaim(t *testing.T) {
 	w := newWorld(t)
 	pvc := w.claim("data")
 	before := pvc.ResourceVersion
-	w.StartController()
+	w.begin()
 	r := w.restore(into("data"))
 	w.untilReady(r)
 	assert.Equal(t, kopiurv1.ReasonTargetFound, conditionOf(r, kopiurv1.ConditionTargetAvailable).Reason)
@@ -35,7 +35,7 @@ func TestForeignClaimIsRefused(t *testing.T) {
 	w := newWorld(t)
 	pvc := w.claim("data-new")
 	before := pvc.ResourceVersion
-	w.StartController()
+	w.begin()
 	r := w.restore()
 	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonTargetPVCExists)
 	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)
@@ -56,7 +56,7 @@ func TestForeignClaimIsRefused(t *testing.T) {
 func TestMissingTargetHealsByTheWatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.StartController()
+	w.begin()
 	r := w.restore(into("data"))
 	w.until(r, kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonTargetPVCMissing)
 	assert.Equal(t, "k1", r.Status.Resolved.KopiaSnapshotID, "the decision is pinned already")
@@ -83,7 +83,7 @@ func TestClaimInUseIsNamedAndRestored(t *testing.T) {
 	w := newWorld(t)
 	w.claim("data")
 	w.user("data")
-	w.StartController()
+	w.begin()
 	r := w.restore(into("data"))
 	w.untilReady(r)
 	c := conditionOf(r, kopiurv1.ConditionTargetAvailable)
@@ -99,7 +99,7 @@ func TestReadWriteOncePodInUseIsWaitedFor(t *testing.T) {
 	w.SetClock(clk)
 	w.claim("data", corev1.ReadWriteOncePod)
 	pod := w.user("data")
-	w.StartController()
+	w.begin()
 	r := w.restore(into("data"))
 	w.until(r, kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonPVCInUse)
 	assert.Empty(t, w.movers("restore"))
@@ -116,13 +116,15 @@ func TestDeletingARestoreLeavesTheData(t *testing.T) {
 	defer close(hold)
 	w.Mover(func(c testenv.Call) testenv.Play {
 		p := testenv.Succeed(c)
-		p.Hold = hold
+		if c.Spec.Operation.Restore != nil {
+			p.Hold = hold
+		}
 		return p
 	})
-	w.StartController()
+	w.begin()
 	r := w.restore()
 	w.until(r, kopiurv1.ConditionReconciling, metav1.ConditionTrue, kopiurv1.ReasonMoverRunning)
-	jobs := w.jobs(r)
+	jobs := w.jobsOf(r)
 	require.Len(t, jobs, 1)
 	owner := metav1.GetControllerOf(&jobs[0])
 	require.NotNil(t, owner)

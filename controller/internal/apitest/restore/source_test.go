@@ -21,7 +21,7 @@ import (
 func TestSnapshotIntoANewClaim(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.StartController()
+	w.begin()
 	r := w.restore(func(s *kopiurv1.RestoreSpec) {
 		s.Options = &kopiurv1.RestoreOptions{SkipTimes: new(false), Parallel: new(int32(3))}
 	})
@@ -74,7 +74,7 @@ func TestSnapshotIntoANewClaim(t *testing.T) {
 func TestFromPolicyFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.StartController()
+	w.begin()
 	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) {
 		s.Source.FromPolicy.AsOf, s.Source.FromPolicy.Offset = "2026-03-05T09:00:00Z", 1
 	})
@@ -101,7 +101,7 @@ func TestFromPolicyAbsentContinues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.answer(func(c testenv.Call) work.Resolution { return work.ResolutionAbsent })
-	w.StartController()
+	w.begin()
 	r := w.restore(fromPolicy)
 	w.until(r, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonNoSnapshotContinue)
 
@@ -126,7 +126,7 @@ func TestFromPolicyAbsentFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.answer(func(c testenv.Call) work.Resolution { return work.ResolutionAbsent })
-	w.StartController()
+	w.begin()
 	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) {
 		s.Policy = &kopiurv1.RestorePolicy{OnMissingSnapshot: kopiurv1.OnMissingFail}
 	})
@@ -149,7 +149,7 @@ func TestUnknownThenReachable(t *testing.T) {
 		}
 		return testenv.Succeed(c)
 	})
-	w.StartController()
+	w.begin()
 	r := w.restore(fromPolicy)
 	w.until(r, kopiurv1.ConditionResolved, metav1.ConditionUnknown, kopiurv1.ReasonResolutionUnknown)
 
@@ -162,9 +162,8 @@ func TestUnknownThenReachable(t *testing.T) {
 
 	// The repository's own reconciler reaches the store: it is asked again at once, not after the rest of 30 s.
 	w.Mover(testenv.Succeed)
-	w.Get(w.Repository)
-	w.setStatus(w.Repository, func() {
-		w.Repository.Status.Health = &kopiurv1.RepositoryHealth{LastHealthyAt: time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339)}
+	w.update(w.Repository, func() {
+		w.Repository.Annotations = map[string]string{kopiurv1.AnnotationReverifyRequestedAt: time.Now().UTC().Format(time.RFC3339)}
 	})
 	w.untilReady(r)
 	assert.Equal(t, "kfound", r.Status.Resolved.KopiaSnapshotID)
@@ -177,7 +176,7 @@ func TestWaitTimeout(t *testing.T) {
 	clk := &shifted{}
 	w.SetClock(clk)
 	w.answer(func(c testenv.Call) work.Resolution { return work.ResolutionAbsent })
-	w.StartController()
+	w.begin()
 	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) {
 		s.Policy = &kopiurv1.RestorePolicy{OnMissingSnapshot: kopiurv1.OnMissingFail, WaitTimeout: "10m"}
 		// The pods' times are real, the controller's clock runs ahead of them.
@@ -206,32 +205,38 @@ func TestWaitTimeout(t *testing.T) {
 func TestReferentsAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.StartController()
+	w.begin()
 	r := w.restore(func(s *kopiurv1.RestoreSpec) { s.Source.SnapshotRef.Name = "tuesday" })
 	w.until(r, kopiurv1.ConditionReferentAvailable, metav1.ConditionFalse, kopiurv1.ReasonRestoreReferentMissing)
 	w.rests(r)
 
 	// Only watches can wake it: its own rest is an hour.
-	s := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "tuesday"}}
-	w.Create(s)
-	w.setStatus(s, func() {
-		s.Status.Phase = kopiurv1.SnapshotRunning
-		s.Status.Resolved = w.Snapshot.Status.Resolved
+	hold := make(chan struct{})
+	w.Mover(func(c testenv.Call) testenv.Play {
+		p := testenv.Succeed(c)
+		if c.Spec.Operation.Snapshot != nil {
+			p.Hold = hold
+		}
+		return p
 	})
+	w.claim("data")
+	s := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "tuesday"}, Spec: kopiurv1.SnapshotSpec{PolicyRef: &kopiurv1.ObjectRef{Name: "db"}}}
+	w.Create(s)
 	w.until(r, kopiurv1.ConditionResolved, metav1.ConditionFalse, kopiurv1.ReasonWaitingForSnapshot)
 	assert.Empty(t, w.movers("restore"))
-	w.setStatus(s, func() {
-		s.Status.Phase = kopiurv1.SnapshotSucceeded
-		s.Status.Snapshot = &kopiurv1.StoredSnapshot{KopiaSnapshotID: "k2", Identity: kopiurv1.Identity{Username: "db", Hostname: w.Namespace}}
-	})
+	close(hold)
 	w.untilReady(r)
-	assert.Equal(t, "k2", w.movers("restore")[0].Spec.Operation.Restore.SnapshotID)
+	op := w.movers("restore")[0].Spec.Operation.Restore
+	assert.Equal(t, "k"+string(s.UID), op.SnapshotID)
+	w.Get(s)
+	assert.Equal(t, s.Status.Timing.StartTime, op.StartTime.UTC().Format(time.RFC3339), "what the Snapshot recorded finds it again")
+	assert.Equal(t, "/pvc/data", op.Identity.Path)
 }
 
 func TestMalformedAsOfHealsByAnEdit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.StartController()
+	w.begin()
 	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) { s.Source.FromPolicy.AsOf = "yesterday" })
 	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonInvalidSpec)
 	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)

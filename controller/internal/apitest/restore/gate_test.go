@@ -22,24 +22,37 @@ import (
 // TestMissingSecretHealsByTheWatch: the Restore's own rest is an hour, so that only the watch can have healed it.
 func TestMissingSecretHealsByTheWatch(t *testing.T) {
 	t.Parallel()
+	// A cluster repository has its own copy of the Secret at home; its movers need one where they run.
 	w := newWorld(t)
-	require.NoError(t, w.Client.Delete(t.Context(), w.Secret))
-	w.StartController()
-	r := w.restore()
+	home := w.AddNamespace()
+	secret := testenv.Secret("offsite", map[string]string{"KOPIA_PASSWORD": "x"})
+	secret.Namespace = home
+	w.Create(secret, &kopiurv1.ClusterRepository{ObjectMeta: metav1.ObjectMeta{Name: "offsite-" + w.Namespace}, Spec: kopiurv1.ClusterRepositorySpec{
+		RepositorySpec: kopiurv1.RepositorySpec{
+			Encryption: kopiurv1.Encryption{PasswordSecretRef: kopiurv1.SecretKeyRef{Name: "offsite", Namespace: home}},
+			Backend:    kopiurv1.Backend{S3: &kopiurv1.S3Backend{Bucket: "b"}},
+		},
+		AllowedNamespaces: kopiurv1.AllowedNamespaces{List: []string{w.Namespace}},
+	}})
+	w.begin()
+	r := w.restore(func(s *kopiurv1.RestoreSpec) {
+		s.Repository = &kopiurv1.RepositoryRef{Name: "offsite-" + w.Namespace, Kind: kopiurv1.KindClusterRepository}
+	})
 	w.until(r, kopiurv1.ConditionCredentialsAvailable, metav1.ConditionFalse, kopiurv1.ReasonMissingCredentialsSecret)
 	assert.Equal(t, kopiurv1.RestorePending, r.Status.Phase)
-	assert.Contains(t, conditionOf(r, kopiurv1.ConditionReady).Message, "Secret "+w.Namespace+"/password does not exist")
+	assert.Contains(t, conditionOf(r, kopiurv1.ConditionReady).Message, "Secret "+w.Namespace+"/offsite does not exist")
 	w.untilEvent(r, corev1.EventTypeWarning, kopiurv1.ReasonMissingCredentialsSecret)
 	w.noClaim("data-new")
 	w.rests(r)
-	w.Create(testenv.Secret("password", map[string]string{"KOPIA_PASSWORD": "x"}))
+	w.Create(testenv.Secret("offsite", map[string]string{"KOPIA_PASSWORD": "x"}))
 	w.untilReady(r)
+	assert.Equal(t, kopiurv1.KindClusterRepository, r.Status.Resolved.Repository.Kind, "spec.repository replaces the Snapshot's own")
 }
 
 func TestPrivilegeGateHealsByTheAnnotation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.StartController()
+	w.begin()
 	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) { s.Mover = &kopiurv1.MoverSpec{PrivilegedMode: new(true)} })
 	w.until(r, kopiurv1.ConditionMoverPermitted, metav1.ConditionFalse, kopiurv1.ReasonPrivilegedMoverNotPermitted)
 	assert.Equal(t, "kfound", r.Status.Resolved.KopiaSnapshotID, "asking takes no privileges")
@@ -60,12 +73,22 @@ func TestPrivilegeGateHealsByTheAnnotation(t *testing.T) {
 func TestRepositoryIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.setStatus(w.Repository, func() { w.Repository.Status.Phase = kopiurv1.RepositoryDegraded })
-	w.StartController()
-	r := w.restore()
-	w.until(r, kopiurv1.ConditionRepositoryReady, metav1.ConditionFalse, kopiurv1.ReasonRepositoryNotReady)
+	hold := make(chan struct{})
+	w.begin()
+	w.Mover(func(c testenv.Call) testenv.Play {
+		p := testenv.Succeed(c)
+		if c.Spec.Operation.Bootstrap != nil {
+			p.Hold = hold
+		}
+		return p
+	})
+	r := w.restore(func(s *kopiurv1.RestoreSpec) { s.Repository = &kopiurv1.RepositoryRef{Name: "later"} })
+	w.until(r, kopiurv1.ConditionRepositoryReady, metav1.ConditionFalse, kopiurv1.ReasonMissingDependency)
 	assert.Equal(t, kopiurv1.RestorePending, r.Status.Phase)
-	w.setStatus(w.Repository, func() { w.Repository.Status.Phase = kopiurv1.RepositoryReady })
+	w.rests(r)
+	w.Create(&kopiurv1.Repository{ObjectMeta: metav1.ObjectMeta{Name: "later"}, Spec: w.Repository.Spec})
+	w.until(r, kopiurv1.ConditionRepositoryReady, metav1.ConditionFalse, kopiurv1.ReasonRepositoryNotReady)
+	close(hold)
 	w.untilReady(r)
 }
 
@@ -79,7 +102,7 @@ func TestMissingKeyIsNamedAndHealed(t *testing.T) {
 		}
 		return testenv.Succeed(c)
 	})
-	w.StartController()
+	w.begin()
 	r := w.restore(fromPolicy)
 	w.until(r, kopiurv1.ConditionCredentialsAvailable, metav1.ConditionFalse, kopiurv1.ReasonMissingCredentialsSecret)
 	w.until(r, kopiurv1.ConditionReady, metav1.ConditionFalse, kopiurv1.ReasonMissingCredentialsSecret)
@@ -93,7 +116,7 @@ func TestFailedReopensWhenTheSecretChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.failRestores(work.CodeAuthFailure, "the password is wrong")
-	w.StartController()
+	w.begin()
 	r := w.restore()
 	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonRestoreFailed)
 	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)
@@ -117,7 +140,7 @@ func TestFailedReopensWhenTheSpecChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.failRestores(work.CodePermissionDenied, "may not write")
-	w.StartController()
+	w.begin()
 	r := w.restore()
 	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonRestoreFailed)
 	w.Mover(testenv.Succeed)
@@ -151,7 +174,7 @@ func TestOwnershipIsReported(t *testing.T) {
 		p.Log = []work.Event{{Type: work.EventLog, Time: time.Now(), Level: "info", Message: "last words"}}
 		return p
 	})
-	w.StartController()
+	w.begin()
 	r := w.restore()
 	w.untilReady(r)
 	c := conditionOf(r, kopiurv1.ConditionOwnershipApplied)
@@ -179,7 +202,7 @@ func TestLiveProgress(t *testing.T) {
 		}
 		return p
 	})
-	w.StartController()
+	w.begin()
 	r := w.restore()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		require.NoError(c, w.Client.Get(t.Context(), client.ObjectKeyFromObject(r), r))
@@ -203,7 +226,7 @@ func TestLostResultIsRestoredAgain(t *testing.T) {
 		p.PodGone = c.Spec.Operation.Restore != nil && restores.Add(1) == 1
 		return p
 	})
-	w.StartController()
+	w.begin()
 	r := w.restore()
 	w.untilReady(r)
 	assert.EqualValues(t, 2, r.Status.Job.Attempts)

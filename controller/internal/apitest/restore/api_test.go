@@ -22,7 +22,7 @@ import (
 // Needs the API server of KOPIUR_TEST_KUBECONFIG.
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
-// world is a namespace with a repository that is Ready, its Secret, a policy and a Snapshot that succeeded.
+// world is a namespace with a repository, its Secret, a policy and a Snapshot that succeeded.
 type world struct {
 	*testenv.Env
 	Repository *kopiurv1.Repository
@@ -44,15 +44,13 @@ func newWorld(t *testing.T) *world {
 		Policy: &kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: kopiurv1.SnapshotPolicySpec{
 			Repository: kopiurv1.RepositoryRef{Name: "nas"},
 			Sources:    []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "data"}}},
+			CopyMethod: kopiurv1.CopyDirect,
 			Files:      &kopiurv1.Files{IgnoreRules: []string{}},
 		}},
-		// Without a policy the Snapshot's own reconciler has nothing to do with it.
+		// It has succeeded before its own reconciler sees it.
 		Snapshot: &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "monday"}},
 	}
 	env.Create(w.Secret, w.Repository, w.Policy, w.Snapshot)
-	w.setStatus(w.Repository, func() {
-		w.Repository.Status.Phase, w.Repository.Status.UniqueID = kopiurv1.RepositoryReady, "00112233445566778899aabbccddeeff"
-	})
 	w.setStatus(w.Snapshot, func() {
 		w.Snapshot.Status = kopiurv1.SnapshotStatus{
 			Phase: kopiurv1.SnapshotSucceeded,
@@ -66,6 +64,25 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	return w
+}
+
+// begin starts the controller and waits until the repository is Ready and at rest.
+func (w *world) begin() *testenv.Controller {
+	w.T.Helper()
+	c := w.StartController()
+	w.untilConnected(w.Repository)
+	return c
+}
+
+func (w *world) untilConnected(r *kopiurv1.Repository) {
+	w.T.Helper()
+	require.EventuallyWithT(w.T, func(c *assert.CollectT) {
+		require.NoError(c, w.Client.Get(w.T.Context(), client.ObjectKeyFromObject(r), r))
+		assert.Equal(c, kopiurv1.RepositoryReady, r.Status.Phase)
+		for _, j := range w.jobsOf(r) {
+			assert.NotNil(c, j.Spec.TTLSecondsAfterFinished)
+		}
+	}, testenv.Wait, testenv.Tick)
 }
 
 func (w *world) setStatus(obj client.Object, change func()) {
