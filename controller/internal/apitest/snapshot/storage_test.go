@@ -1,0 +1,258 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	vsv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kopiur/kopiur/controller/internal/testenv"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// snapshotCRDs are those of the CSI snapshotter, as the harness has fetched them.
+func snapshotCRDs() envtest.CRDInstallOptions {
+	dir := os.Getenv("KOPIUR_SNAPSHOT_CRDS")
+	if dir == "" {
+		dir = filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "snapshot-crds")
+	}
+	return envtest.CRDInstallOptions{Paths: []string{dir}, ErrorIfPathMissing: true}
+}
+
+var installOnce sync.Once
+
+// storage plays the snapshot controller, the provisioner, the volume controller and their finalizers in one namespace.
+// Its driver is the test's own, so that tests in parallel do not see each other's classes.
+type storage struct {
+	l      *lab
+	driver string
+	class  *storagev1.StorageClass
+
+	mu sync.Mutex
+	// ready and bind say whether VolumeSnapshots become ready and claims are bound; failure is what the driver complains
+	// about meanwhile.
+	ready, bind bool
+	failure     string
+	restoreSize resource.Quantity
+	// retain is the policy of contents and volumes.
+	retain bool
+	// gone are the kinds of staged objects in the order they went.
+	gone []string
+}
+
+// withStorage installs the snapshot API, a StorageClass and the source claim with its volume, and starts to play.
+func (l *lab) withStorage(mode storagev1.VolumeBindingMode) *storage {
+	l.t.Helper()
+	installOnce.Do(func() {
+		_, err := envtest.InstallCRDs(l.Config, snapshotCRDs())
+		require.NoError(l.t, err)
+	})
+	s := &storage{l: l, driver: l.Namespace + ".csi.test", ready: true, bind: true, restoreSize: resource.MustParse("1Gi")}
+	s.class = &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}, Provisioner: s.driver, VolumeBindingMode: &mode,
+	}
+	l.Create(s.class)
+	l.cleanup(s.class)
+	src := claim("data")
+	src.Spec.StorageClassName = new(s.class.Name)
+	l.Create(src)
+	s.bindClaim(l.t.Context(), src)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(testenv.Tick)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				s.step(ctx)
+			}
+		}
+	}()
+	l.t.Cleanup(func() { cancel(); <-done })
+	return s
+}
+
+func (l *lab) cleanup(obj client.Object) {
+	l.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		obj.SetFinalizers(nil)
+		_ = l.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+		_ = l.Client.Delete(ctx, obj)
+	})
+}
+
+// snapshotClass adds a VolumeSnapshotClass of the driver.
+func (s *storage) snapshotClass() {
+	s.l.t.Helper()
+	c := &vsv1.VolumeSnapshotClass{ObjectMeta: metav1.ObjectMeta{Name: s.l.Namespace}, Driver: s.driver, DeletionPolicy: vsv1.VolumeSnapshotContentDelete}
+	s.l.Create(c)
+	s.l.cleanup(c)
+}
+
+func (s *storage) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// step does what is due. Its errors are those of a race with the controller: the next step sees what came of it.
+func (s *storage) step(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var snapshots vsv1.VolumeSnapshotList
+	if s.l.Client.List(ctx, &snapshots, client.InNamespace(s.l.Namespace)) == nil {
+		for i := range snapshots.Items {
+			s.stepSnapshot(ctx, &snapshots.Items[i])
+		}
+	}
+	var claims corev1.PersistentVolumeClaimList
+	if s.l.Client.List(ctx, &claims, client.InNamespace(s.l.Namespace)) == nil {
+		for i := range claims.Items {
+			s.stepClaim(ctx, &claims.Items[i])
+		}
+	}
+}
+
+func (s *storage) stepSnapshot(ctx context.Context, vs *vsv1.VolumeSnapshot) {
+	switch {
+	case len(vs.Finalizers) == 0 && vs.DeletionTimestamp == nil:
+		// As the snapshot controller does, so that a deletion can be seen.
+		s.patch(ctx, vs, `{"metadata":{"finalizers":["snapshot.storage.kubernetes.io/test"]}}`)
+	case vs.DeletionTimestamp != nil:
+		s.gone = append(s.gone, "VolumeSnapshot")
+		s.patch(ctx, vs, `{"metadata":{"finalizers":null}}`)
+	case s.failure != "":
+		base := vs.DeepCopy()
+		vs.Status = &vsv1.VolumeSnapshotStatus{ReadyToUse: new(false), Error: &vsv1.VolumeSnapshotError{Message: &s.failure}}
+		_ = s.l.Client.Status().Patch(ctx, vs, client.MergeFrom(base))
+	case s.ready && (vs.Status == nil || vs.Status.ReadyToUse == nil || !*vs.Status.ReadyToUse):
+		policy := vsv1.VolumeSnapshotContentDelete
+		if s.retain {
+			policy = vsv1.VolumeSnapshotContentRetain
+		}
+		content := &vsv1.VolumeSnapshotContent{
+			ObjectMeta: metav1.ObjectMeta{Name: "snapcontent-" + string(vs.UID)},
+			Spec: vsv1.VolumeSnapshotContentSpec{
+				VolumeSnapshotRef: corev1.ObjectReference{Kind: "VolumeSnapshot", Namespace: vs.Namespace, Name: vs.Name, UID: vs.UID},
+				DeletionPolicy:    policy, Driver: s.driver, Source: vsv1.VolumeSnapshotContentSource{VolumeHandle: new("handle")},
+			},
+		}
+		if s.l.Client.Create(ctx, content) == nil {
+			s.l.cleanup(content)
+		}
+		base := vs.DeepCopy()
+		vs.Status = &vsv1.VolumeSnapshotStatus{ReadyToUse: new(true), BoundVolumeSnapshotContentName: &content.Name, RestoreSize: &s.restoreSize}
+		_ = s.l.Client.Status().Patch(ctx, vs, client.MergeFrom(base))
+	}
+}
+
+func (s *storage) stepClaim(ctx context.Context, c *corev1.PersistentVolumeClaim) {
+	switch {
+	case c.DeletionTimestamp != nil:
+		if len(c.Finalizers) > 0 {
+			s.gone = append(s.gone, "PersistentVolumeClaim")
+		}
+		s.patch(ctx, c, `{"metadata":{"finalizers":null}}`)
+	case c.Spec.VolumeName == "" && s.bind && c.Spec.StorageClassName != nil && *c.Spec.StorageClassName == s.class.Name:
+		s.bindClaim(ctx, c)
+	}
+}
+
+// bindClaim gives a claim a volume of the driver.
+func (s *storage) bindClaim(ctx context.Context, c *corev1.PersistentVolumeClaim) {
+	reclaim := corev1.PersistentVolumeReclaimDelete
+	if s.retain {
+		reclaim = corev1.PersistentVolumeReclaimRetain
+	}
+	pv := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(c.UID)},
+		Spec: corev1.PersistentVolumeSpec{
+			AccessModes: c.Spec.AccessModes, Capacity: c.Spec.Resources.Requests, StorageClassName: s.class.Name,
+			PersistentVolumeReclaimPolicy: reclaim,
+			ClaimRef:                      &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: c.Namespace, Name: c.Name, UID: c.UID},
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: s.driver, VolumeHandle: string(c.UID)}},
+		},
+	}
+	if s.l.Client.Create(ctx, pv) == nil {
+		s.l.cleanup(pv)
+	}
+	s.patch(ctx, c, `{"spec":{"volumeName":"`+pv.Name+`"}}`)
+	base := c.DeepCopy()
+	c.Status.Phase, c.Status.Capacity, c.Status.AccessModes = corev1.ClaimBound, c.Spec.Resources.Requests, c.Spec.AccessModes
+	_ = s.l.Client.Status().Patch(ctx, c, client.MergeFrom(base))
+}
+
+func (s *storage) patch(ctx context.Context, obj client.Object, merge string) {
+	_ = s.l.Client.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(merge)))
+}
+
+// order is in which order the kinds of staged objects went, each once.
+func (s *storage) order() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Compact(slices.Clone(s.gone))
+}
+
+func (l *lab) staged() (*corev1.PersistentVolumeClaim, bool) {
+	l.t.Helper()
+	var c corev1.PersistentVolumeClaim
+	err := l.Client.Get(l.t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: "one-src"}, &c)
+	require.NoError(l.t, client.IgnoreNotFound(err))
+	return &c, err == nil
+}
+
+// nothingStaged proves that no copy is left in the namespace.
+func (l *lab) nothingStaged() {
+	l.t.Helper()
+	require.EventuallyWithT(l.t, func(c *assert.CollectT) {
+		var claims corev1.PersistentVolumeClaimList
+		require.NoError(c, l.Client.List(l.t.Context(), &claims, client.InNamespace(l.Namespace), client.HasLabels{kopiurv1.LabelOwnerUID}))
+		assert.Empty(c, claims.Items)
+		var snapshots vsv1.VolumeSnapshotList
+		require.NoError(c, l.Client.List(l.t.Context(), &snapshots, client.InNamespace(l.Namespace)))
+		assert.Empty(c, snapshots.Items)
+	}, testenv.Wait, testenv.Tick)
+}
+
+// TestACopyNeedsTheSnapshotAPI is not parallel: it takes the API away before the others install it.
+//
+//nolint:paralleltest // see above
+func TestACopyNeedsTheSnapshotAPI(t *testing.T) {
+	l := newLab(t)
+	require.NoError(t, envtest.UninstallCRDs(l.Config, snapshotCRDs()))
+	l.policy.Spec.CopyMethod = kopiurv1.CopySnapshot
+	l.base()
+	l.Create(claim("data"), l.snapshot)
+	l.StartController()
+	c := l.waits(kopiurv1.ConditionSourceStaged, metav1.ConditionFalse, kopiurv1.ReasonSnapshotStackMissing)
+	assert.Contains(t, c.Message, "copyMethod: Direct", "the way out is named")
+	assert.Empty(t, l.jobs(), "and never taken silently")
+	assert.Equal(t, kopiurv1.SnapshotPending, l.snapshot.Status.Phase)
+
+	// The way out, taken by the user.
+	l.Change(l.policy, func() { l.policy.Spec.CopyMethod = kopiurv1.CopyDirect })
+	l.succeeds()
+}
