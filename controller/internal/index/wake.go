@@ -93,6 +93,17 @@ func PodOwner(c client.Reader, owner schema.GroupVersionKind) handler.MapFunc {
 	}
 }
 
+// PodOwnerByUID is PodOwner that also knows the owner of a pod whose Job is gone: an owner may wait for just that pod.
+func PodOwnerByUID(c client.Reader, owner schema.GroupVersionKind) handler.MapFunc {
+	byJob := PodOwner(c, owner)
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		if found := byJob(ctx, obj); len(found) > 0 {
+			return found
+		}
+		return ask(ctx, c, mapper.OfOwnerUID(mapper.Kind(owner.Kind), obj.GetLabels()[kopiurv1.LabelOwnerUID]))
+	}
+}
+
 func ownerRequest(obj client.Object, owner schema.GroupVersionKind) []reconcile.Request {
 	ref := metav1.GetControllerOf(obj)
 	if ref == nil || ref.Kind != owner.Kind {

@@ -177,6 +177,9 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 	default:
 		return fmt.Errorf("start: %w", err)
 	}
+	if err := moverjob.Retire(ctx, r.Client, s.plan.Lost, moverjob.DefaultTTL); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
 	rec := plan.RecordedOf(s.obj, s.w.Policy, s.w.Repository)
 	ref := s.w.Policy.Spec.Repository.In(s.obj.Namespace)
 	source := plan.SourceOf(s.obj, s.w.Policy)

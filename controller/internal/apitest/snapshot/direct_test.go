@@ -31,11 +31,15 @@ type lab struct {
 	repository *kopiurv1.Repository
 	policy     *kopiurv1.SnapshotPolicy
 	snapshot   *kopiurv1.Snapshot
+	password   *corev1.Secret
+	source     *corev1.PersistentVolumeClaim
+	// leaveOut is one of the above that create does not create.
+	leaveOut client.Object
 }
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{Env: testenv.New(t), t: t}
+	l := &lab{Env: testenv.New(t), t: t, source: claim("data"), password: testenv.Secret("password", map[string]string{"KOPIA_PASSWORD": "x"})}
 	l.repository = &kopiurv1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Name: "nas"},
 		Spec: kopiurv1.RepositorySpec{
@@ -72,7 +76,17 @@ func claim(name string) *corev1.PersistentVolumeClaim {
 // base makes repository, password and policy.
 func (l *lab) base() {
 	l.t.Helper()
-	l.Create(testenv.Secret("password", map[string]string{"KOPIA_PASSWORD": "x"}), l.repository, l.policy)
+	l.Create(l.password, l.repository, l.policy)
+}
+
+// create makes everything that a Direct backup needs, but for what is left out.
+func (l *lab) create() {
+	l.t.Helper()
+	for _, obj := range []client.Object{l.password, l.repository, l.policy, l.source, l.snapshot} {
+		if obj != l.leaveOut {
+			l.Create(obj)
+		}
+	}
 }
 
 // until waits for the Snapshot to pass check.

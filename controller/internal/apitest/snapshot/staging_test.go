@@ -15,9 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopiur/kopiur/controller/internal/testenv"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/testenv"
 )
 
 // TestSnapshotCopy follows a copy through all its steps, slowly (A-1, A-2, A-3, A-5, A-6, K-2).
@@ -205,6 +204,7 @@ func TestStagingTimesOut(t *testing.T) {
 
 	// No mover has run: a changed Snapshot is tried again.
 	st.set(func() { st.ready, st.failure = true, "" })
+	l.Change(l.policy, func() { l.policy.Spec.Staging = nil })
 	l.Change(l.snapshot, func() { l.snapshot.Spec.Description = "again" })
 	l.succeeds()
 	assert.Nil(t, l.snapshot.Status.Failure)

@@ -5,6 +5,7 @@ package snapshot_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,9 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/kopiur/kopiur/controller/internal/testenv"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/testenv"
 )
 
 // snapshotCRDs are those of the CSI snapshotter, as the harness has fetched them.
@@ -56,6 +56,15 @@ type storage struct {
 	retain bool
 	// gone are the kinds of staged objects in the order they went.
 	gone []string
+	// snapshots are the UIDs of all VolumeSnapshots there ever were.
+	snapshots map[types.UID]bool
+}
+
+// seen are the UIDs of all VolumeSnapshots that there ever were.
+func (s *storage) seen() map[types.UID]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.snapshots)
 }
 
 // withStorage installs the snapshot API, a StorageClass and the source claim with its volume, and starts to play.
@@ -65,7 +74,7 @@ func (l *lab) withStorage(mode storagev1.VolumeBindingMode) *storage {
 		_, err := envtest.InstallCRDs(l.Config, snapshotCRDs())
 		require.NoError(l.t, err)
 	})
-	s := &storage{l: l, driver: l.Namespace + ".csi.test", ready: true, bind: true, restoreSize: resource.MustParse("1Gi")}
+	s := &storage{l: l, driver: l.Namespace + ".csi.test", ready: true, bind: true, restoreSize: resource.MustParse("1Gi"), snapshots: map[types.UID]bool{}}
 	s.class = &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}, Provisioner: s.driver, VolumeBindingMode: &mode,
 	}
@@ -125,6 +134,7 @@ func (s *storage) step(ctx context.Context) {
 	var snapshots vsv1.VolumeSnapshotList
 	if s.l.Client.List(ctx, &snapshots, client.InNamespace(s.l.Namespace)) == nil {
 		for i := range snapshots.Items {
+			s.snapshots[snapshots.Items[i].UID] = true
 			s.stepSnapshot(ctx, &snapshots.Items[i])
 		}
 	}

@@ -103,6 +103,14 @@ func SnapshotAwaits(s *kopiurv1.Snapshot) []string {
 	return awaits(s.Status.Conditions, s.Namespace, s.Status.Phase == kopiurv1.SnapshotFailed)
 }
 
+// SnapshotUID is the UID of a Snapshot whose movers still matter: it is not finished, or its copy waits for their end.
+func SnapshotUID(s *kopiurv1.Snapshot) []string {
+	if !snapshotOpen(s) && s.Status.Staged == nil {
+		return nil
+	}
+	return []string{string(s.UID)}
+}
+
 // snapshotOpen reports whether a Snapshot may still change by itself. A failed one may, unless a mover has reported: it
 // is reopened when its cause goes away.
 func snapshotOpen(s *kopiurv1.Snapshot) bool {

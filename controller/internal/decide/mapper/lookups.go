@@ -21,6 +21,8 @@ const (
 	FieldClaim = "kopiur.claim"
 	// FieldAwaits is on Snapshots and Restores: what they wait for.
 	FieldAwaits = "kopiur.awaits"
+	// FieldUID is on Snapshots that may still change, or whose copy is not gone yet.
+	FieldUID = "kopiur.uid"
 )
 
 // Kind is one of ours.
@@ -98,6 +100,14 @@ func OfPolicy(woken Kind, namespace, name string) []Lookup {
 	default:
 		return nil
 	}
+}
+
+// OfOwnerUID is the lookup for a pod whose Job is gone: it only has the label with its owner's UID.
+func OfOwnerUID(woken Kind, uid string) []Lookup {
+	if woken != KindSnapshot || uid == "" {
+		return nil
+	}
+	return []Lookup{{Kind: woken, Field: FieldUID, Value: uid}}
 }
 
 // OfSnapshot are the lookups for a changed Snapshot.

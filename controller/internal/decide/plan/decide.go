@@ -128,8 +128,11 @@ func lost(w World, attempt int32, now time.Time) Plan {
 			fmt.Sprintf("the result of %d movers was lost with their pods; the data may be stored: look for evictions and for whoever deletes pods and Jobs here", attempt),
 		})
 	}
+	old := w.Job
 	w.Job, w.Pods = nil, nil
-	return gate(w, attempt+1, now)
+	p := gate(w, attempt+1, now)
+	p.Lost = old
+	return p
 }
 
 // settle finishes what a crash may have left open behind a final status: the Job's time to live and the staged copy.

@@ -112,6 +112,8 @@ type Plan struct {
 	// Attempt is the number of the Job to create or follow.
 	Attempt int32
 	Job     *batchv1.Job
+	// Lost is the Job before it, whose result is gone: there is nothing left to keep it for.
+	Lost *batchv1.Job
 	// Choice is set with Stage before anything was made.
 	Choice  *staging.Choice
 	Staging staging.Verdict

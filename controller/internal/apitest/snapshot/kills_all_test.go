@@ -1,0 +1,15 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build soak
+
+package snapshot_test
+
+// killPoints are all numbers of writes after which a controller can die.
+var killPoints = func() []int {
+	var out []int
+	for n := range maxWrites + 1 {
+		out = append(out, n)
+	}
+	return out
+}()

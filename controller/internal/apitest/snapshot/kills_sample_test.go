@@ -1,0 +1,9 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !soak
+
+package snapshot_test
+
+// killPoints are a sample: after the intent to stage, the Job, the record of it, the result, and within the clean-up.
+var killPoints = []int{1, 2, 11, 15, 18}
