@@ -14,5 +14,6 @@ if [[ -z ${KUBECONFIG:-} ]]; then
 	KUBECTL=${KUBECTL:-$(out/bin/cluster up --print-env 2>/dev/null | sed -n 's/^KUBEBUILDER_ASSETS=//p')/kubectl}
 	export KUBECONFIG KUBECTL
 fi
-cd e2e
-exec go run ./cmd/demo "$@"
+(cd e2e && go run ./cmd/demo "$@")
+# What the demo prints last are commands to look around with.
+[[ -z ${KUBECTL:-} ]] || printf 'First:\n   $ export KUBECONFIG=%s\n' "$KUBECONFIG"

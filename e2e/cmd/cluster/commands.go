@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +50,8 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.PersistentFlags().StringVar(&f.name, "name", cluster.DefaultName, "which cluster; several can run side by side")
+	root.PersistentFlags().StringVar(&f.name, "name", cmp.Or(os.Getenv("KOPIUR_CLUSTER"), cluster.DefaultName),
+		"which cluster; several can run side by side (KOPIUR_CLUSTER)")
 	root.PersistentFlags().BoolVar(&f.controlPlane, "control-plane-only", false, "etcd and kube-apiserver on the host's loopback; needs no root")
 	root.AddCommand(newUp(f), newDown(f), newStatus(f), newKubeconfig(f), newLoadImage(f), newExec(f))
 	return root
