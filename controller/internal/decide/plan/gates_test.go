@@ -1,0 +1,271 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package plan_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopiur/kopiur/controller/internal/decide/plan"
+	"github.com/kopiur/kopiur/controller/internal/gates"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+type row struct {
+	w      plan.World
+	action plan.Action
+	phase  kopiurv1.SnapshotPhase
+	reason string
+	says   string
+	after  time.Duration
+	// op of the failure, where it is one.
+	op string
+}
+
+func check(t *testing.T, tc row) plan.Plan {
+	t.Helper()
+	p := plan.Decide(tc.w, now)
+	require.Zero(t, p.Ask, "everything was looked up")
+	assert.Equal(t, tc.action, p.Action)
+	assert.Equal(t, tc.phase, p.Phase)
+	assert.Equal(t, tc.reason, p.Reason, p.Message)
+	assert.Contains(t, p.Message, tc.says)
+	assert.Equal(t, tc.after, p.After)
+	if tc.op != "" {
+		require.NotNil(t, p.Failure)
+		assert.Equal(t, tc.op, p.Failure.Op)
+	}
+	return p
+}
+
+// TestGates closes one gate of an otherwise open world.
+func TestGates(t *testing.T) {
+	t.Parallel()
+	const wait, fail = plan.Wait, plan.Fail
+	const pending, failed = kopiurv1.SnapshotPending, kopiurv1.SnapshotFailed
+	for name, tc := range map[string]row{
+		"no policy is named": {
+			world(func(w *plan.World) { w.Snapshot.Spec.PolicyRef = nil }), fail, failed, kopiurv1.ReasonInvalidSpec, "spec.policyRef is not set", 0, plan.OpPrepare,
+		},
+		"a policy of another namespace is not used": {
+			world(func(w *plan.World) { w.Snapshot.Spec.PolicyRef.Namespace = "other" }), fail, failed, kopiurv1.ReasonInvalidSpec, "policies of its own namespace apps", 0, plan.OpPrepare,
+		},
+		"the policy does not exist": {
+			world(func(w *plan.World) { w.Policy = nil }), wait, pending, kopiurv1.ReasonMissingDependency, "SnapshotPolicy apps/web does not exist", 0, "",
+		},
+		"the policy is going away": {
+			world(func(w *plan.World) { w.Policy.DeletionTimestamp = new(metav1.NewTime(now)) }), wait, pending, kopiurv1.ReasonMissingDependency, "does not exist", 0, "",
+		},
+		"the policy is suspended": {
+			world(func(w *plan.World) { w.Policy.Spec.Suspend = true }), wait, pending, kopiurv1.ReasonSuspended, "web is suspended", 0, "",
+		},
+		"the policy cannot be carried out": {
+			world(func(w *plan.World) { w.Policy.Spec.Sources[0].ReadOnly = new(false) }), wait, pending, kopiurv1.ReasonInvalidSpec, "acknowledgeLiveMutation: true", 0, "",
+		},
+		"several sources and none is picked": {
+			world(func(w *plan.World) {
+				w.Policy.Spec.Sources = append(w.Policy.Spec.Sources, kopiurv1.Source{PVC: &kopiurv1.LocalRef{Name: "more"}})
+			}), fail, failed, kopiurv1.ReasonInvalidSpec, "set spec.source.sourceIndex to one of 0 to 1", 0, plan.OpPrepare,
+		},
+		"the source does not exist in the policy": {
+			world(func(w *plan.World) { w.Snapshot.Spec.Source = &kopiurv1.SnapshotSource{SourceIndex: 1} }), fail, failed, kopiurv1.ReasonInvalidSpec, "has 1 sources, counted from 0", 0, plan.OpPrepare,
+		},
+		"the repository does not exist": {
+			world(func(w *plan.World) { w.Repository = nil }), wait, pending, kopiurv1.ReasonMissingDependency, "Repository apps/nas does not exist", 0, "",
+		},
+		"the repository is read-only": {
+			world(func(w *plan.World) { w.Repository.Spec.Mode = kopiurv1.ModeReadOnly }), wait, pending, kopiurv1.ReasonRepositoryReadOnly, "takes no snapshots", 0, "",
+		},
+		"the repository is suspended": {
+			world(func(w *plan.World) { w.Repository.Spec.Suspend = true }), wait, pending, kopiurv1.ReasonRepositoryNotReady, "suspended", 0, "",
+		},
+		"the repository is not Ready, and says why": {
+			world(func(w *plan.World) {
+				w.Repository.Status.Phase = kopiurv1.RepositoryDegraded
+				w.Repository.Status.Conditions = []metav1.Condition{{Type: kopiurv1.ConditionReady, Status: metav1.ConditionFalse, Message: "the store does not answer"}}
+			}), wait, pending, kopiurv1.ReasonRepositoryNotReady, "Degraded; its own conditions say why: the store does not answer", 0, "",
+		},
+		"the repository's volume is not in the namespace": {
+			world(func(w *plan.World) {
+				w.RepositoryVolume = gates.Verdict{Reason: kopiurv1.ReasonRepositoryVolumeNotReachable, Message: "claim store"}
+			}),
+			wait, pending, kopiurv1.ReasonRepositoryVolumeNotReachable, "claim store", 0, "",
+		},
+		"the namespace is not allowed": {
+			world(func(w *plan.World) { w.Repository.Allowed = &kopiurv1.AllowedNamespaces{List: []string{"other"}} }), wait, pending, kopiurv1.ReasonNamespaceNotAllowed, "spec.allowedNamespaces", 0, "",
+		},
+		"a Secret is missing": {
+			world(func(w *plan.World) {
+				w.Credentials = gates.Verdict{Reason: kopiurv1.ReasonMissingCredentialsSecret, Message: "Secret apps/password"}
+			}),
+			wait, pending, kopiurv1.ReasonMissingCredentialsSecret, "Secret apps/password", 0, "",
+		},
+		"the source is missing, from now on": {
+			world(func(w *plan.World) { w.Source = nil }), wait, pending, kopiurv1.ReasonSourcePVCMissing, "claim apps/data", 30 * time.Minute, "",
+		},
+		"the source is missing for a while": {
+			world(func(w *plan.World) { w.Source = nil }, was(kopiurv1.ConditionSourcePVCAvailable, 29*time.Minute)), wait, pending, kopiurv1.ReasonSourcePVCMissing, "claim apps/data", time.Minute, "",
+		},
+		"the source did not appear": {
+			world(func(w *plan.World) { w.Source = nil }, was(kopiurv1.ConditionSourcePVCAvailable, 30*time.Minute)), fail, failed, kopiurv1.ReasonSourcePVCMissing, "did not appear", 0, plan.OpPrepare,
+		},
+		"a Snapshot that is tried again gets the whole time": {
+			world(func(w *plan.World) { w.Source = nil }, failedIn(plan.OpPrepare), changed, was(kopiurv1.ConditionSourcePVCAvailable, time.Hour)), wait, pending, kopiurv1.ReasonSourcePVCMissing, "claim apps/data", time.Second, "",
+		},
+		"a source that is a block device": {
+			world(func(w *plan.World) { w.Source.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }), fail, failed, kopiurv1.ReasonNotYetSupported, "block device", 0, plan.OpPrepare,
+		},
+		"a source that holds the repository": {
+			world(func(w *plan.World) {
+				w.Repository.Spec.Backend = kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/r", Volume: &kopiurv1.RepositoryVolume{PVC: &kopiurv1.LocalRef{Name: "data"}}}}
+			}), wait, pending, kopiurv1.ReasonInvalidSpec, "it cannot be its own source", 0, "",
+		},
+		"privileges without consent": {
+			world(func(w *plan.World) {
+				w.Asked, w.Namespace = plan.AskNamespace, &metav1.PartialObjectMetadata{}
+				w.Policy.Spec.Mover = &kopiurv1.MoverSpec{PrivilegedMode: new(true)}
+			}), wait, pending, kopiurv1.ReasonPrivilegedMoverNotPermitted, "uid 0, capability DAC_READ_SEARCH", 0, "",
+		},
+		"a Namespace that could not be found consents to nothing": {
+			world(func(w *plan.World) {
+				w.Asked = plan.AskNamespace
+				w.Snapshot.Spec.Mover = &kopiurv1.MoverSpec{PrivilegedMode: new(true)}
+			}), wait, pending, kopiurv1.ReasonPrivilegedMoverNotPermitted, "annotate it", 0, "",
+		},
+		"a ReadWriteOncePod claim in use": {
+			world(func(w *plan.World) {
+				w.Asked, w.Users = plan.AskUsers, []string{"app-0"}
+				w.Source.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+			}), fail, failed, kopiurv1.ReasonPVCInUse, "pod app-0 uses it: use copyMethod Snapshot or Clone", 0, plan.OpPrepare,
+		},
+		"a pod of an earlier attempt": {
+			world(func(w *plan.World) { w.OtherPods = []string{"old"} }), wait, pending, kopiurv1.ReasonMoverStarting, "pod old of an earlier attempt", time.Minute, "",
+		},
+		"all gates open": {world(), plan.Start, pending, "", "", 0, ""},
+		"a free ReadWriteOncePod claim": {
+			world(func(w *plan.World) {
+				w.Asked = plan.AskUsers
+				w.Source.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+			}), plan.Start, pending, "", "", 0, "",
+		},
+		"privileges with consent": {
+			world(func(w *plan.World) {
+				w.Asked = plan.AskNamespace
+				w.Namespace = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{kopiurv1.AnnotationPrivilegedMovers: "true"}}}
+				w.Policy.Spec.Mover = &kopiurv1.MoverSpec{PrivilegedMode: new(true)}
+			}), plan.Start, pending, "", "", 0, "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := check(t, tc)
+			if p.Action != plan.Start {
+				assert.NotEmpty(t, p.Message, "every closed gate explains itself")
+			}
+			if p.Action == plan.Wait {
+				for _, c := range p.Conditions[:max(0, len(p.Conditions)-1)] {
+					assert.Equal(t, metav1.ConditionTrue, c.Status, "%s: only the last gate is closed", c.Type)
+				}
+			}
+		})
+	}
+}
+
+// TestQuestions: what costs a request is asked for only where the decision hangs on it.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	selector := func(w *plan.World) {
+		w.Repository.Allowed = &kopiurv1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}
+	}
+	forget := func(w *plan.World) { w.Asked = 0 }
+	for name, tc := range map[string]struct {
+		w    plan.World
+		want plan.Ask
+	}{
+		"a plain Direct backup asks for nothing":      {world(), 0},
+		"labels are asked for where a selector reads": {world(selector), plan.AskNamespace},
+		"consent is asked for where it is needed": {
+			world(func(w *plan.World) { w.Policy.Spec.Mover = &kopiurv1.MoverSpec{PrivilegedMode: new(true)} }), plan.AskNamespace,
+		},
+		"users are asked for where only one may be": {
+			world(func(w *plan.World) {
+				w.Source.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+			}), plan.AskUsers,
+		},
+		"the volume is asked for before a copy":              {world(copying, forget), plan.AskVolume},
+		"and not again once the copy is begun":               {world(begun(), forget), plan.AskVolumeSnapshot},
+		"a claim that is there needs no snapshot":            {world(begun(), copied(corev1.ClaimBound, time.Minute), forget), 0},
+		"one that is not bound is asked about":               {world(begun(), copied(corev1.ClaimPending, time.Minute), forget), plan.AskClaimEvent},
+		"a Job that the cache does not have is asked for":    {world(told(1)), plan.AskJob},
+		"nothing is asked while an earlier gate is closed":   {world(copying, forget, func(w *plan.World) { w.Repository = nil }), 0},
+		"a finished Snapshot asks for nothing":               {world(recorded(kopiurv1.SnapshotSucceeded), func(w *plan.World) { w.Policy = nil }), 0},
+		"one that has a copy left asks for its snapshot":     {world(begun(), forget, recorded(kopiurv1.SnapshotSucceeded)), plan.AskVolumeSnapshot},
+		"but not while a pod may use the copy":               {world(begun(), forget, recorded(kopiurv1.SnapshotFailed), func(w *plan.World) { w.OtherPods = []string{"p"} }), 0},
+		"a Snapshot that is being deleted asks for nothing":  {world(begun(), forget, func(w *plan.World) { w.Snapshot.DeletionTimestamp = new(metav1.NewTime(now)) }), 0},
+		"the job of a clone asks about its claim in waiting": {world(begun(func(s *kopiurv1.Staged) { s.WaitForFirstConsumer = true }), copied(corev1.ClaimPending, 0), job(1, 0), pending, forget), plan.AskClaimEvent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tc.want, plan.Decide(tc.w, now).Ask)
+		})
+	}
+}
+
+// TestStaging follows the copy up to the mover.
+func TestStaging(t *testing.T) {
+	t.Parallel()
+	const pendingPhase = kopiurv1.SnapshotPending
+	lazy := func(s *kopiurv1.Staged) { s.WaitForFirstConsumer = true }
+	noClass := func(w *plan.World) { w.Volume.SnapshotClasses = nil }
+	direct := func(w *plan.World) { w.Policy.Spec.CopyMethod = kopiurv1.CopyDirect }
+	for name, tc := range map[string]row{
+		"nothing yet: the intent and the snapshot":        {world(copying), plan.Stage, pendingPhase, kopiurv1.ReasonWaitingForVolumeSnapshot, "making VolumeSnapshot one-snap", 0, ""},
+		"the intent is stored, the snapshot is not there": {world(begun()), plan.Stage, pendingPhase, kopiurv1.ReasonWaitingForVolumeSnapshot, "making VolumeSnapshot", 0, ""},
+		"the snapshot is not ready":                       {world(begun(), cut(false, time.Minute)), plan.Wait, pendingPhase, kopiurv1.ReasonWaitingForVolumeSnapshot, "not ready", 9 * time.Minute, ""},
+		"the snapshot is ready":                           {world(begun(), cut(true, time.Minute)), plan.Stage, pendingPhase, kopiurv1.ReasonWaitingForStagedPVCBind, "making the staged claim", 0, ""},
+		"the claim is not bound: no Job":                  {world(begun(), cut(true, time.Minute), copied(corev1.ClaimPending, 0)), plan.Wait, pendingPhase, kopiurv1.ReasonWaitingForStagedPVCBind, "not bound", 30 * time.Second, ""},
+		"the claim is bound":                              {world(begun(), cut(true, time.Minute), copied(corev1.ClaimBound, 0)), plan.Start, pendingPhase, "", "", 0, ""},
+		"the claim waits for the mover's pod":             {world(begun(lazy), cut(true, time.Minute), copied(corev1.ClaimPending, 0)), plan.Start, pendingPhase, "", "", 0, ""},
+		"the snapshot was never ready":                    {world(begun(), cut(false, time.Hour)), plan.Fail, kopiurv1.SnapshotFailed, kopiurv1.ReasonStagingTimedOut, "gave up after 10m0s", 0, plan.OpStage},
+		"no class: a wait that looks again":               {world(copying, noClass), plan.Wait, pendingPhase, kopiurv1.ReasonNoVolumeSnapshotClass, "copyMethod: Direct", time.Minute, ""},
+		"no class up to the deadline":                     {world(copying, noClass, was(kopiurv1.ConditionSourceStaged, 10*time.Minute)), plan.Fail, kopiurv1.SnapshotFailed, kopiurv1.ReasonNoVolumeSnapshotClass, "copyMethod: Direct", 0, plan.OpStage},
+		"no class and no deadline": {
+			world(copying, noClass, was(kopiurv1.ConditionSourceStaged, 1000*time.Hour), func(w *plan.World) { w.Policy.Spec.Staging = &kopiurv1.Staging{Timeout: "0"} }),
+			plan.Wait, pendingPhase, kopiurv1.ReasonNoVolumeSnapshotClass, "", time.Minute, "",
+		},
+		"the policy turned to Direct: the copy goes first": {world(begun(), cut(true, 0), copied(corev1.ClaimBound, 0), direct), plan.Unstage, pendingPhase, kopiurv1.ReasonWaitingForVolumeSnapshot, "being removed", 0, ""},
+		"the source went after it was copied":              {world(begun(), cut(true, time.Minute), copied(corev1.ClaimBound, 0), func(w *plan.World) { w.Source = nil }), plan.Start, pendingPhase, "", "", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := check(t, tc)
+			if p.Action != plan.Start {
+				return
+			}
+			for _, v := range p.Job.Spec.Template.Spec.Volumes {
+				if c := v.PersistentVolumeClaim; c != nil {
+					assert.Equal(t, "one-src", c.ClaimName, "a copy is read, never the live claim (A-1)")
+					assert.True(t, c.ReadOnly)
+				}
+			}
+		})
+	}
+}
+
+func TestPinKeepsTheTimeout(t *testing.T) {
+	t.Parallel()
+	w := world(copying, func(w *plan.World) { w.Policy.Spec.Staging = &kopiurv1.Staging{Timeout: "0"} })
+	p := plan.Decide(w, now)
+	require.NotNil(t, p.Choice)
+	got := plan.Pin(w.Snapshot, w.Policy, *p.Choice)
+	assert.Equal(t, kopiurv1.Staged{CopyMethod: kopiurv1.CopySnapshot, VolumeSnapshotName: "one-snap", PVCName: "one-src", StorageClassName: "fast"}, got)
+	assert.True(t, strings.HasSuffix(got.PVCName, "-src"))
+}

@@ -1,0 +1,106 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopiur/kopiur/controller/internal/decide/policy"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+func web(change ...func(*kopiurv1.SnapshotPolicy)) *kopiurv1.SnapshotPolicy {
+	p := &kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "apps"}}
+	p.Spec.Repository = kopiurv1.RepositoryRef{Name: "nas"}
+	p.Spec.Sources = []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "data"}}}
+	for _, f := range change {
+		f(p)
+	}
+	return p
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	direct := func(p *kopiurv1.SnapshotPolicy) { p.Spec.CopyMethod = kopiurv1.CopyDirect }
+	writable := func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].ReadOnly = new(false) }
+	for name, tc := range map[string]struct {
+		policy *kopiurv1.SnapshotPolicy
+		want   string
+	}{
+		"an ordinary policy":           {web(), ""},
+		"a live volume, read-only":     {web(direct), ""},
+		"a writable copy":              {web(writable), ""},
+		"a writable live volume":       {web(direct, writable), "acknowledgeLiveMutation: true"},
+		"one that was acknowledged":    {web(direct, writable, func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].AcknowledgeLiveMutation = true }), ""},
+		"no sources":                   {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources = nil }), "spec.sources is empty"},
+		"a source of nothing":          {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].PVC = nil }), "spec.sources[0] names no claim"},
+		"a timeout that is none":       {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Staging = &kopiurv1.Staging{Timeout: "soon"} }), "spec.staging.timeout"},
+		"a timeout alone does no harm": {web(direct, func(p *kopiurv1.SnapshotPolicy) { p.Spec.Staging = &kopiurv1.Staging{Timeout: "0"} }), ""},
+		"staging without a copy":       {web(direct, func(p *kopiurv1.SnapshotPolicy) { p.Spec.Staging = &kopiurv1.Staging{StorageClassName: "x"} }), "has no meaning with copyMethod: Direct"},
+		"a writable copy that is not": {web(writable, func(p *kopiurv1.SnapshotPolicy) {
+			p.Spec.Staging = &kopiurv1.Staging{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany}}
+		}), "ReadOnlyMany"},
+		"a path that is not absolute": {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].SourcePathOverride = "data" }), "begin it with /"},
+		"two sources under the same path": {web(func(p *kopiurv1.SnapshotPolicy) {
+			p.Spec.Sources = append(p.Spec.Sources, kopiurv1.Source{PVC: &kopiurv1.LocalRef{Name: "more"}, SourcePathOverride: "/pvc/data"})
+		}), "spec.sources[0] and spec.sources[1] are both filed under /pvc/data"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := policy.Validate(tc.policy)
+			if tc.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			require.NotEmpty(t, got)
+			assert.Contains(t, got[0], tc.want)
+		})
+	}
+}
+
+func TestCollides(t *testing.T) {
+	t.Parallel()
+	other := func(change ...func(*kopiurv1.SnapshotPolicy)) kopiurv1.SnapshotPolicy {
+		p := web(func(p *kopiurv1.SnapshotPolicy) {
+			p.Name = "twin"
+			p.Spec.Identity = &kopiurv1.PolicyIdentity{Username: "web"}
+		})
+		for _, f := range change {
+			f(p)
+		}
+		return *p
+	}
+	for name, tc := range map[string]struct {
+		other kopiurv1.SnapshotPolicy
+		want  string
+	}{
+		"the same identity and path": {other(), "apps/twin"},
+		"from another namespace": {other(func(p *kopiurv1.SnapshotPolicy) {
+			p.Namespace, p.Spec.Repository.Namespace, p.Spec.Identity.Hostname = "else", "apps", "apps"
+		}), "else/twin"},
+		"itself":                     {*web(), ""},
+		"another identity":           {other(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Identity = nil }), ""},
+		"another path":               {other(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].PVC.Name = "more" }), ""},
+		"another repository":         {other(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Repository.Name = "offsite" }), ""},
+		"another kind of repository": {other(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Repository.Kind = kopiurv1.KindClusterRepository }), ""},
+		"one that is going away":     {other(func(p *kopiurv1.SnapshotPolicy) { p.DeletionTimestamp = new(metav1.Now()) }), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := policy.Collides(web(), []kopiurv1.SnapshotPolicy{tc.other})
+			if tc.want == "" {
+				assert.Nil(t, got)
+				return
+			}
+			require.NotNil(t, got)
+			assert.Equal(t, policy.Collision{Policy: tc.want, Path: "/pvc/data"}, *got)
+		})
+	}
+}
