@@ -45,6 +45,22 @@ func Ensure(ctx context.Context, c client.Client, job *batchv1.Job) error {
 	return nil
 }
 
+// Taken reports whether the Job of this name belongs to somebody else. It asks past the cache, which holds our own Jobs
+// only: Ensure cannot tell a foreign one from one of ours that the cache has not seen yet.
+func Taken(ctx context.Context, live client.Reader, job *batchv1.Job) (bool, error) {
+	want := metav1.GetControllerOf(job)
+	var have batchv1.Job
+	err := live.Get(ctx, client.ObjectKeyFromObject(job), &have)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("get job %s/%s: %w", job.Namespace, job.Name, err)
+	}
+	got := metav1.GetControllerOf(&have)
+	return want != nil && (got == nil || got.UID != want.UID), nil
+}
+
 // Fetch reads the Job of this name and its pods from the cache. A missing Job is nil, and so is one of another owner.
 func Fetch(ctx context.Context, c client.Reader, namespace, name string, owner types.UID) (*batchv1.Job, []corev1.Pod, error) {
 	if name == "" {

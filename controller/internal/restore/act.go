@@ -81,11 +81,14 @@ func (r *Reconciler) ensureJob(ctx context.Context, s *scope) error {
 		return nil
 	}
 	err := moverjob.Ensure(ctx, r.Client, s.plan.Job)
-	switch {
-	case errors.Is(err, moverjob.ErrNameTaken):
+	taken := errors.Is(err, moverjob.ErrNameTaken)
+	if apierrors.IsNotFound(err) {
+		if taken, err = moverjob.Taken(ctx, r.Live, s.plan.Job); err == nil && !taken {
+			return loop.Waitf(lookAgain, kopiurv1.ReasonReconciling, "Job %s has just appeared", s.plan.Job.Name)
+		}
+	}
+	if taken {
 		return loop.Stallf(kopiurv1.ReasonJobNameTaken, "Job %s belongs to another object: delete it, or give this Restore another name", s.plan.Job.Name)
-	case apierrors.IsNotFound(err):
-		return loop.Waitf(lookAgain, kopiurv1.ReasonReconciling, "Job %s exists and is not seen yet", s.plan.Job.Name)
 	}
 	return err //nolint:wrapcheck // the step says so
 }
