@@ -1,0 +1,81 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repository_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/testenv"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// maxWrites is more than one repository takes, from nothing to a recorded outcome and a retired Job.
+const maxWrites = 8
+
+// TestKilledAfterAnyWrite kills the controller after its first, second, … write. Whatever it did not live to learn, the
+// next one finds: one Job, one mover, one outcome, counted once.
+func TestKilledAfterAnyWrite(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		play     func(testenv.Call) testenv.Play
+		phase    kopiurv1.RepositoryPhase
+		reason   string
+		failures int32
+	}{
+		"of a success":           {testenv.Succeed, kopiurv1.RepositoryReady, kopiurv1.ReasonReachable, 0},
+		"of a permanent failure": {failing(work.CodeAuthFailure, "no"), kopiurv1.RepositoryFailed, "AuthFailure", 1},
+	} {
+		for n := 1; n <= maxWrites; n++ {
+			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
+				t.Parallel()
+				env := testenv.New(t)
+				env.Mover(tc.play)
+				env.Create(secrets()...)
+				r := nas()
+				env.Create(r)
+
+				kill := env.KillAfter(n)
+				first := env.StartController()
+				retired := func() bool {
+					list := jobs(t, env, env.Namespace)
+					return len(list) == 1 && list[0].Spec.TTLSecondsAfterFinished != nil
+				}
+				deadline := time.After(testenv.Wait)
+				tick := time.NewTicker(testenv.Tick)
+				defer tick.Stop()
+			alive:
+				for {
+					select {
+					case <-kill.Dead():
+						break alive
+					case <-tick.C:
+						if retired() {
+							break alive // it had fewer writes to do
+						}
+					case <-deadline:
+						t.Fatalf("neither killed nor done after %v", kill.Writes())
+					}
+				}
+				first.Stop()
+				env.Spare()
+				env.StartController()
+				expect(t, env, r, tc.phase, tc.reason)
+				require.EventuallyWithT(t, func(c *assert.CollectT) { assert.True(c, retired()) }, testenv.Wait, testenv.Tick)
+				env.Get(r)
+				assert.Len(t, env.Calls(), 1, "killed after %v", kill.Writes())
+				if h := r.Status.Health; h != nil {
+					assert.Equal(t, tc.failures, h.ConsecutiveProbeFailures, "an outcome is counted once")
+				}
+				env.Quiet(r, 500*time.Millisecond)
+			})
+		}
+	}
+}
