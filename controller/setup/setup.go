@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/index"
 	"github.com/kopiur/kopiur/controller/internal/loop"
@@ -34,8 +35,6 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/restore"
 	"github.com/kopiur/kopiur/controller/internal/snapshot"
 	"github.com/kopiur/kopiur/controller/internal/snapshotpolicy"
-
-	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
 // Options of Kopiur in a process.
@@ -54,6 +53,8 @@ type Options struct {
 	ReconcileConcurrency *int
 	// Clock for decisions; the machine's where it is left out.
 	Clock clock.PassiveClock
+	// ServerClock is what timestamps of the API server are compared with; the machine's where it is left out.
+	ServerClock clock.PassiveClock
 	// NewQueue, where it is set, makes the controllers' work queues. Tests use it to move time.
 	NewQueue deps.Queue
 	// Embedded turns off what assumes that the process belongs to Kopiur alone: unique controller names.
@@ -110,6 +111,9 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
+	if o.ServerClock == nil {
+		o.ServerClock = clock.RealClock{}
+	}
 	logs, err := moverjob.NewPodLogs(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("set up kopiur: %w", err)
@@ -138,6 +142,7 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 	}
 	d := deps.Deps{
 		Env:                loop.Env{Client: mgr.GetClient(), Clock: o.Clock, Events: sink},
+		ServerClock:        o.ServerClock,
 		Live:               mgr.GetAPIReader(),
 		Logs:               logs,
 		MoverImage:         o.MoverImage,

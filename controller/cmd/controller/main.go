@@ -12,13 +12,11 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
 	// The image is built from nothing: without these a certificate or a time zone would be unknown.
 	_ "time/tzdata"
 
-	_ "golang.org/x/crypto/x509roots/fallback"
-
 	"github.com/go-logr/logr"
+	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -107,7 +105,7 @@ func reconcile(ctx context.Context, cfg *rest.Config, o process.Options, identit
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
-	if err := setup.AddToManager(mgr, opts); err != nil {
+	if err := setup.AddToManager(mgr, opts); err != nil { //nolint:contextcheck // it waits for nothing
 		return err
 	}
 	synced := make(chan struct{})

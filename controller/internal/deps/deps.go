@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -31,6 +32,9 @@ type Queue = func(name string, rl workqueue.TypedRateLimiter[reconcile.Request])
 type Deps struct {
 	// Env has the client, which reads from the cache, the clock and the event sink.
 	loop.Env
+	// ServerClock is what the API server's timestamps are compared with. It differs from Clock only in tests that move
+	// the one and cannot move the other.
+	ServerClock clock.PassiveClock
 	// Live reads past the cache: foreign objects, and consent.
 	Live client.Reader
 	// Logs reads what movers print.

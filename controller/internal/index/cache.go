@@ -13,9 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 )
 
 // CacheOptions bound what the process keeps in memory: of Jobs and Pods those that are ours, of Secrets and the like

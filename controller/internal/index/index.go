@@ -12,9 +12,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 )
 
 // Register adds all field indexes. It also starts the informers of our five kinds, which the cache's

@@ -16,9 +16,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 )
 
 // Core wakes objects of one kind when a core object changes. kind is one of mapper's, because metadata from a cache does

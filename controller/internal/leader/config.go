@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Timings of the election.
+// Config is the timings of the election.
 type Config struct {
 	// LeaseDuration is how long a Lease is good after its last renewal.
 	LeaseDuration time.Duration

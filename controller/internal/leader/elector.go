@@ -69,7 +69,7 @@ func New(l Leases, c Config, identity string, clk clock.WithTicker, log logr.Log
 func (e *Elector) Run(ctx context.Context, work func(ctx context.Context) error) error {
 	if err := e.acquire(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // told to end before it led
+			return nil // told to end before it led
 		}
 		return err
 	}
@@ -88,12 +88,12 @@ func (e *Elector) Run(ctx context.Context, work func(ctx context.Context) error)
 	select {
 	case err := <-ended:
 		endRenewing()
-		<-lost
+		_ = <-lost // it ended because it was told to
 		e.release(ctx)
 		return err
 	case err := <-lost:
 		stop()
-		<-ended
+		_ = <-ended // the loss explains it
 		return err
 	}
 }

@@ -43,7 +43,7 @@ func (w *world) since() time.Duration { return w.clock.Now().Sub(began) }
 func (w *world) request(ctx context.Context, op string) error {
 	w.left = time.Hour
 	if end, ok := ctx.Deadline(); ok {
-		w.left = time.Until(end).Round(time.Second) //nolint:forbidigo // contexts know no other clock
+		w.left = time.Until(end).Round(time.Second)
 	}
 	t := w.since()
 	w.log = append(w.log, fmt.Sprintf("%s@%s", op, t))
@@ -355,8 +355,8 @@ type deadlines struct {
 
 func (d *deadlines) Update(ctx context.Context, _ *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	end, _ := ctx.Deadline()
-	d.left = append(d.left, time.Until(end)) //nolint:forbidigo // contexts know no other clock
-	d.world.left = time.Until(end)           //nolint:forbidigo // as above
+	d.left = append(d.left, time.Until(end))
+	d.world.left = time.Until(end)
 	return nil, d.slow(5 * time.Second)
 }
 

@@ -21,7 +21,7 @@ var errRound = errors.New("no renewal came through")
 // hold renews until the context ends (nil) or leadership is lost (ErrLost).
 func (e *Elector) hold(ctx context.Context) error {
 	for {
-		if err := e.sleep(ctx, e.config.RenewPeriod); err != nil {
+		if e.sleep(ctx, e.config.RenewPeriod) != nil {
 			return nil //nolint:nilerr // the work ended
 		}
 		err := e.round(ctx)
@@ -34,7 +34,7 @@ func (e *Elector) hold(ctx context.Context) error {
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // the work ended in the middle of an attempt
 		default:
 			return err
 		}

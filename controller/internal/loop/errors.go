@@ -18,8 +18,6 @@ const (
 )
 
 // Wait ends a reconcile whose object goes on by itself: Reconciling=True with the reason and message.
-//
-//nolint:errname // it reads as what it is at the return statement: "return loop.Wait{…}"
 type Wait struct {
 	// After is when to look again; zero means WaitHeartbeat.
 	After time.Duration
@@ -36,8 +34,6 @@ func Waitf(after time.Duration, reason, format string, args ...any) Wait {
 }
 
 // Stall ends a reconcile whose object stays as it is until somebody acts: Stalled=True with the reason and message.
-//
-//nolint:errname // as Wait
 type Stall struct {
 	// After is when to look again; zero means StallHeartbeat.
 	After time.Duration

@@ -159,7 +159,7 @@ func (p *Patcher) Finish(ctx context.Context, res ctrl.Result, err error) (ctrl.
 		}
 	case failed && errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		// The process ends: what it was about to do is not a failure of the object.
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, nil //nolint:nilerr // and there is nobody left to come back
 	case failed && apierrors.IsConflict(err):
 		log.V(1).Info("Reconciling again, a copy was old", "reason", err.Error())
 		return ctrl.Result{RequeueAfter: conflictRetry}, nil

@@ -286,7 +286,8 @@ func TestSpread(t *testing.T) {
 		seen[d.Truncate(time.Second)] = true
 	}
 	assert.Len(t, seen, 30, "every second of the interval is used")
-	assert.Equal(t, Spread("A", "b", "c"), Spread("A", "b", "c"))
+	again := Spread("Repository", "apps", "r0")
+	assert.Equal(t, Spread("Repository", "apps", "r0"), again, "and the same every time")
 }
 
 func TestRunStopsAtTheFirstError(t *testing.T) {

@@ -91,9 +91,7 @@ func (s *Sink) Publish(about client.Object, e Event) {
 		return
 	}
 	event := s.build(about, e)
-	s.inFlight.Add(1)
-	go func() {
-		defer s.inFlight.Done()
+	s.inFlight.Go(func() {
 		defer func() { <-s.permits }()
 		// Events outlive the reconcile that made them.
 		ctx, cancel := context.WithTimeout(context.Background(), sinkTimeout)
@@ -109,7 +107,7 @@ func (s *Sink) Publish(about client.Object, e Event) {
 			logf.Log.WithName("events").Info("Dropping an event that the API server refused",
 				"reason", event.Reason, "error", err.Error())
 		}
-	}()
+	})
 }
 
 func (s *Sink) build(about client.Object, e Event) *eventsv1.Event {

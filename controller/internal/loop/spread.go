@@ -20,5 +20,5 @@ const (
 func Spread(kind, namespace, name string) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(kind + "/" + namespace + "/" + name))
-	return spreadMin + time.Duration(h.Sum64()%uint64(spreadMax-spreadMin)) //nolint:gosec // the remainder is below 30e9
+	return spreadMin + time.Duration(h.Sum64()%uint64(spreadMax-spreadMin))
 }

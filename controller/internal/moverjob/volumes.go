@@ -10,9 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kopiur/kopiur/apis/work"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
 )
 
 // tmpDir is the only writable folder of a mover besides cache, work folder and target.

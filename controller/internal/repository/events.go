@@ -4,10 +4,9 @@
 package repository
 
 import (
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/connect"
 	"github.com/kopiur/kopiur/controller/internal/loop"
-
-	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
 // action of all events of this package.

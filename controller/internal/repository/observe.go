@@ -14,12 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/decide/connect"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
-
-	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
 // world is all that was read of one repository.
@@ -136,10 +135,10 @@ func (r *Reconciler) observeJobs(ctx context.Context, s subject, w *world) error
 		switch {
 		case creds.Open && job.Name == next:
 			// Made, but the process ended before it could say so.
-			w.fly(job, pods.Items, last.Attempts+1, r.startup(s), r.Clock.Now())
+			w.fly(job, pods.Items, last.Attempts+1, r.startup(s), r.ServerClock.Now())
 		case job.Name == last.Name && inFlight:
 			if w.flying == nil {
-				w.fly(job, pods.Items, last.Attempts, r.startup(s), r.Clock.Now())
+				w.fly(job, pods.Items, last.Attempts, r.startup(s), r.ServerClock.Now())
 			}
 		case job.Name == last.Name && last.FinishedAt != "":
 			w.current = job
@@ -148,7 +147,9 @@ func (r *Reconciler) observeJobs(ctx context.Context, s subject, w *world) error
 		}
 	}
 	for i := range pods.Items {
-		if p := &pods.Items[i]; p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && !(w.flying != nil && metav1.IsControlledBy(p, w.flying)) {
+		p := &pods.Items[i]
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if !ended && (w.flying == nil || !metav1.IsControlledBy(p, w.flying)) {
 			w.input.Lingering = p.Namespace + "/" + p.Name
 		}
 	}
@@ -170,7 +171,7 @@ func (r *Reconciler) confirmLost(ctx context.Context, s subject, w *world, last 
 	case err != nil:
 		return fmt.Errorf("get job %s: %w", last.Name, err)
 	}
-	w.fly(&job, nil, last.Attempts, r.startup(s), r.Clock.Now())
+	w.fly(&job, nil, last.Attempts, r.startup(s), r.ServerClock.Now())
 	return nil
 }
 

@@ -22,9 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopiur/kopiur/controller/setup"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/setup"
 )
 
 // Wait is how long a test waits for the controller, and Tick how often it looks.
@@ -62,7 +61,7 @@ func New(t *testing.T) *Env {
 	cfg := rest.CopyConfig(server.cfg)
 	c, err := client.NewWithWatch(cfg, client.Options{Scheme: setup.Scheme()})
 	require.NoError(t, err)
-	e := &Env{T: t, Client: c, Config: cfg, clock: clock.RealClock{}, play: func(c Call) Play { return Succeed(c) }}
+	e := &Env{T: t, Client: c, Config: cfg, clock: clock.RealClock{}, play: Succeed}
 	e.Namespace = e.AddNamespace()
 	return e
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopiur/kopiur/controller/internal/testenv"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/testenv"
 )
 
 // offsite is a ClusterRepository. Its name is the test's own: it has no namespace to hide in.

@@ -15,11 +15,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/testenv"
-
-	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
 // Needs the API server of KOPIUR_TEST_KUBECONFIG.

@@ -13,12 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/decide/connect"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
-
-	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
 var now = time.Date(2026, 3, 5, 9, 0, 0, 0, time.UTC)
@@ -66,9 +65,11 @@ func suspended(in *connect.Input) { in.Spec.Suspend = true }
 func lackedKey(in *connect.Input) {
 	in.Status.Failure = &kopiurv1.Failure{KopiaErrorClass: string(work.CodeMissingCredentials)}
 }
+
 func noVolume(in *connect.Input) {
 	in.Volume = gates.Verdict{Reason: kopiurv1.ReasonRepositoryVolumeNotReachable, Message: "claim share"}
 }
+
 func noConsent(in *connect.Input) {
 	in.Permitted = gates.Verdict{Reason: kopiurv1.ReasonPrivilegedMoverNotPermitted, Message: "annotate"}
 }
@@ -328,12 +329,12 @@ func TestFailuresInARow(t *testing.T) {
 // flight, and never calls a repository Ready that no mover has reached.
 func TestAnything(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a seeded sample
+	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	for range 20_000 {
 		in := given()
 		id := pick("", "aa")
-		n := int32(random.Uint32()) //nolint:gosec // any number
+		n := int32(random.Uint32())
 		in.Status = kopiurv1.RepositoryStatus{
 			Phase: kopiurv1.RepositoryPhase(pick("", "Pending", "Initializing", "Ready", "Degraded", "Failed", "Unheard")), UniqueID: id,
 			Job:    &kopiurv1.ConnectJob{Name: "j", Attempts: n, FinishedAt: pick("", "yesterday", ago(time.Duration(random.Int64N(1e14)))), DeadlineKills: n},

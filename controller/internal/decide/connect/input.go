@@ -8,10 +8,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
-
-	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
 // Input is what was observed of one repository.

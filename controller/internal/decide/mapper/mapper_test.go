@@ -4,15 +4,15 @@
 package mapper_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 )
 
 const operator = "kopiur-system"
@@ -174,20 +174,11 @@ func TestEveryLookupMeetsItsKey(t *testing.T) {
 			t.Parallel()
 			met := false
 			for _, l := range tc.lookups {
-				met = met || l.Field == tc.field && contains(tc.keys, l.Value)
+				met = met || l.Field == tc.field && slices.Contains(tc.keys, l.Value)
 			}
 			assert.True(t, met, "asks %v, filed under %v", tc.lookups, tc.keys)
 		})
 	}
 	assert.Empty(t, mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindSecret, "apps", "x"), "a policy needs no Secret")
 	assert.Len(t, mapper.OfRepository(mapper.KindRestore, ref), 2, "those that name it, and those that do not know theirs")
-}
-
-func contains(keys []string, want string) bool {
-	for _, k := range keys {
-		if k == want {
-			return true
-		}
-	}
-	return false
 }

@@ -1,0 +1,62 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopiur/kopiur/controller/setup"
+)
+
+// clockTick is how often the clock of a test follows the real one.
+const clockTick = 10 * time.Millisecond
+
+// Time is a clock that runs like the real one and can jump ahead: for what controllers decide, and for how long their
+// objects rest. The API server's own timestamps stay real.
+type Time struct {
+	*testclock.FakeClock
+}
+
+// NewTime starts such a clock.
+func (e *Env) NewTime() *Time {
+	t := &Time{testclock.NewFakeClock(time.Now())}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(clockTick)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				t.Step(clockTick)
+			}
+		}
+	}()
+	e.T.Cleanup(func() {
+		close(stop)
+		<-done
+	})
+	return t
+}
+
+// Decisions makes a controller decide and rest by this clock, and read the API server's timestamps by the real one.
+func (t *Time) Decisions(o *setup.Options) {
+	o.Clock = t
+	o.NewQueue = func(name string, rl workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		return workqueue.NewTypedRateLimitingQueueWithConfig(rl, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: t})
+	}
+}
+
+// Everything makes a controller read also the API server's timestamps by this clock: a jump ahead makes all objects
+// older.
+func (t *Time) Everything(o *setup.Options) {
+	t.Decisions(o)
+	o.ServerClock = t
+}
