@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -44,6 +45,7 @@ func Main(m *testing.M) int {
 		return 0
 	}
 	logf.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
 	cfg, stop, err := connect()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "API tests:", err)
