@@ -199,11 +199,11 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 
 // hidden looks at a Job that the cache does not show although its name exists.
 func (r *Reconciler) hidden(ctx context.Context, s *scope, job *batchv1.Job) error {
-	have, ok, err := get(ctx, r.Live, client.ObjectKeyFromObject(job), &batchv1.Job{})
-	if err != nil {
-		return err
-	}
-	if ok && !metav1.IsControlledBy(have, s.obj) {
+	taken, err := moverjob.Taken(ctx, r.Live, job)
+	switch {
+	case err != nil:
+		return fmt.Errorf("start: %w", err)
+	case taken:
 		return s.nameTaken(job)
 	}
 	return loop.Wait{After: cacheLag, Reason: kopiurv1.ReasonMoverStarting, Message: "the mover's pod is starting"}

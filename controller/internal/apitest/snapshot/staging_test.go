@@ -4,6 +4,9 @@
 package snapshot_test
 
 import (
+	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 
 	vsv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
@@ -11,9 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/testenv"
@@ -164,6 +170,45 @@ func TestNoSnapshotClass(t *testing.T) {
 	st.snapshotClass()
 	l.Label(l.snapshot, "touched", "once")
 	l.succeeds()
+}
+
+// TestARefusedCreateIsTriedAgain: a conflict or a server error on the way to the copy ends nothing.
+func TestARefusedCreateIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{
+		"conflict":     apierrors.NewConflict(schema.GroupResource{Resource: "volumesnapshots"}, "one-snap", errors.New("another operation is in progress")),
+		"server error": apierrors.NewInternalError(errors.New("webhook does not answer")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			l.policy.Spec.CopyMethod = kopiurv1.CopySnapshot
+			l.base()
+			l.withStorage(storagev1.VolumeBindingImmediate).snapshotClass()
+			var refused atomic.Int32
+			l.WrapClient(func(c client.Client) client.Client {
+				return interceptor.NewClient(watchless{c}, interceptor.Funcs{
+					Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+						if _, ok := obj.(*vsv1.VolumeSnapshot); ok && refused.Add(1) <= 2 {
+							return refusal
+						}
+						return c.Create(ctx, obj, opts...)
+					},
+				})
+			})
+			l.Create(l.snapshot)
+			l.StartController()
+			require.EventuallyWithT(t, func(c *assert.CollectT) {
+				l.GetC(c, l.snapshot)
+				assert.NotEqual(c, kopiurv1.SnapshotFailed, l.snapshot.Status.Phase)
+				if !assert.GreaterOrEqual(c, refused.Load(), int32(3)) && refused.Load() > 0 {
+					// Stands for the rest of 30 to 60 s after a server error.
+					l.Touch(l.snapshot)
+				}
+			}, testenv.Wait, 4*testenv.Tick)
+			l.succeeds()
+		})
+	}
 }
 
 // TestPolicyTurnsToDirect: the copy that was begun goes before the live volume is read.

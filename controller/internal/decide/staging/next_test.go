@@ -12,9 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kopiur/kopiur/controller/internal/decide/staging"
-
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 )
 
 var now = time.Date(2026, 3, 5, 2, 0, 0, 0, time.UTC)
