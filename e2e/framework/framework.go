@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
@@ -58,6 +60,8 @@ func New(t *testing.T) *Env {
 	require.NotEmpty(t, path, "cluster tests need KUBECONFIG: make test starts a cluster and sets it")
 	cfg, err := clientcmd.BuildConfigFromFlags("", path)
 	require.NoError(t, err)
+	// The client would print a stack trace about a logger that it misses.
+	log.SetLogger(logr.Discard())
 	cfg.QPS, cfg.Burst, cfg.Timeout = -1, 0, 30*time.Second
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
