@@ -88,13 +88,14 @@ func (e *Elector) Run(ctx context.Context, work func(ctx context.Context) error)
 	select {
 	case err := <-ended:
 		endRenewing()
-		_ = <-lost // it ended because it was told to
+		if gone := <-lost; gone != nil {
+			return errors.Join(err, gone) // not ours any more, so not ours to release
+		}
 		e.release(ctx)
 		return err
 	case err := <-lost:
 		stop()
-		_ = <-ended // the loss explains it
-		return err
+		return errors.Join(err, <-ended)
 	}
 }
 

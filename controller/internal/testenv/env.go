@@ -138,7 +138,7 @@ func (e *Env) StartController(change ...func(*setup.Options)) *Controller {
 		Label: labels.SelectorFromSet(labels.Set{LabelTest: e.Namespace}),
 	}
 	// A transport of its own: the connections of a controller that was stopped go with it.
-	cfg := rest.CopyConfig(e.Config)
+	cfg := server.role.limit(e.Config)
 	mgr, err := ctrl.NewManager(cfg, opts)
 	require.NoError(e.T, err)
 	require.NoError(e.T, setup.AddToManager(mgr, o))

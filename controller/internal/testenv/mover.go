@@ -82,7 +82,8 @@ func (e *Env) perform(ctx context.Context, job *batchv1.Job) {
 		e.T.Errorf("job %s: %v", job.Name, err)
 		return
 	}
-	if err := a.run(spec); err != nil && ctx.Err() == nil {
+	// A Job that was deleted meanwhile is over; its own event may come later than this.
+	if err := a.run(spec); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
 		e.T.Errorf("play job %s: %v", job.Name, err)
 	}
 }

@@ -34,6 +34,7 @@ const (
 var server struct {
 	cfg  *rest.Config
 	node *kubelet
+	role *permissions
 }
 
 // Main runs the tests of a package against an API server: the one that KOPIUR_TEST_KUBECONFIG names, else one of its
@@ -58,7 +59,13 @@ func Main(m *testing.M) int {
 		return 1
 	}
 	defer node.stop()
-	server.cfg, server.node = cfg, node
+	role, err := grant(cfg)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "API tests:", err)
+		return 1
+	}
+	defer role.revoke()
+	server.cfg, server.node, server.role = cfg, node, role
 	return m.Run()
 }
 

@@ -24,7 +24,7 @@ type Time struct {
 
 // NewTime starts such a clock.
 func (e *Env) NewTime() *Time {
-	t := &Time{testclock.NewFakeClock(time.Now())}
+	t := &Time{testclock.NewFakeClock(time.Now())} //nolint:forbidigo // it starts together with the real one
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

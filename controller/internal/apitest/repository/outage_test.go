@@ -48,7 +48,7 @@ func failures(t *testing.T, env *testenv.Env, r *kopiurv1.Repository, n int) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		env.GetC(c, r)
 		require.NotNil(c, r.Status.Health)
-		require.Equal(c, int32(n), r.Status.Health.ConsecutiveProbeFailures) //nolint:gosec // a few
+		require.Equal(c, int32(n), r.Status.Health.ConsecutiveProbeFailures)
 		require.NotEmpty(c, r.Status.Job.FinishedAt)
 	}, testenv.Wait, testenv.Tick)
 }

@@ -1,0 +1,77 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// permissions are those the chart grants the controller, bound to a user that the controllers of tests work as. A verb
+// that is missing from the markers fails the tests here, not an installation somewhere.
+type permissions struct {
+	user    string
+	client  client.Client
+	objects []client.Object
+}
+
+func grant(cfg *rest.Config) (*permissions, error) {
+	file := filepath.Join(sourceDir(), "..", "..", "..", "charts", "kopiur", "files", "rbac.yaml")
+	b, err := os.ReadFile(filepath.Clean(file))
+	if err != nil {
+		return nil, fmt.Errorf("read the controller's permissions: %w", err)
+	}
+	var rules struct {
+		ClusterRole []rbacv1.PolicyRule `json:"clusterRole"`
+	}
+	// The role in the operator's own namespace is left out: a test's controller takes part in no election.
+	if err := yaml.Unmarshal(b, &rules); err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	c, err := client.New(cfg, client.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("make a client for the permissions: %w", err)
+	}
+	name := "kopiur-test-" + random()
+	p := &permissions{user: name, client: c, objects: []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules.ClusterRole},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+		},
+	}}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, obj := range p.objects {
+		if err := c.Create(ctx, obj); err != nil {
+			return nil, fmt.Errorf("grant the controller's permissions: %w", err)
+		}
+	}
+	return p, nil
+}
+
+func (p *permissions) revoke() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, obj := range p.objects {
+		_ = p.client.Delete(ctx, obj)
+	}
+}
+
+// limit makes a configuration work with these permissions and no others.
+func (p *permissions) limit(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: p.user, Groups: []string{"system:authenticated"}}
+	return cfg
+}
