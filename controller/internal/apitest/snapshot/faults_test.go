@@ -244,7 +244,7 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	hold := make(chan struct{})
-	at := time.Now().UTC().Truncate(time.Second) //nolint:forbidigo // the mover has a clock of its own
+	at := time.Now().UTC().Truncate(time.Second)
 	l.onSnapshot(func(c testenv.Call, _ int32) testenv.Play {
 		p := testenv.Succeed(c)
 		p.Hold = hold

@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]row{
-		"a mover runs: its progress is read every 5 s at first": {world(told(1), job(1, 0), running), plan.Follow, runningPhase, kopiurv1.ReasonMoverRunning, "in pod pod", 5 * time.Second, ""},
+		"a mover runs: its progress is read every 5 s at first": {world(told(1), job(1, 0), running), plan.Follow, runningPhase, kopiurv1.ReasonMoverRunning, "the mover runs in", 5 * time.Second, ""},
 		"and every 30 s later":                            {world(told(1), job(1, time.Hour), running), plan.Follow, runningPhase, kopiurv1.ReasonMoverRunning, "", 30 * time.Second, ""},
 		"the Job was made and the status does not say so": {world(job(1, 0), running), plan.Follow, runningPhase, kopiurv1.ReasonMoverRunning, "", 5 * time.Second, ""},
 		"the pod starts":                                  {world(job(1, time.Minute), pending), plan.Wait, pendingPhase, kopiurv1.ReasonMoverStarting, "is starting", 4 * time.Minute, ""},
