@@ -23,7 +23,7 @@ import (
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshots/status,verbs=patch
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshotpolicies;repositories;clusterrepositories,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get;patch

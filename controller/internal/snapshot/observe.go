@@ -179,11 +179,8 @@ func (r *Reconciler) users(ctx context.Context, namespace, claim string) ([]stri
 		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.Labels[kopiurv1.LabelManagedBy] == kopiurv1.ManagedByValue {
 			continue
 		}
-		for _, v := range p.Spec.Volumes {
-			if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim {
-				out = append(out, p.Name)
-				break
-			}
+		if mounts(p, claim) {
+			out = append(out, p.Name)
 		}
 	}
 	slices.Sort(out)

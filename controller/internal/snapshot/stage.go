@@ -132,12 +132,16 @@ func (r *Reconciler) unstage(ctx context.Context, s *scope) (ctrl.Result, error)
 		if err = r.releaseVolume(ctx, s.w.StagedClaim); err == nil {
 			err = r.remove(ctx, s.w.StagedClaim, s.w.StagedClaim.UID)
 		}
+		if err == nil {
+			err = r.removePods(ctx, s.obj, s.w.StagedClaim)
+		}
 	case staging.RemoveSnapshot:
 		if err = r.releaseContent(ctx, s.w.VolumeSnapshot); err == nil {
 			vs := &vsv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: s.obj.Namespace, Name: s.w.VolumeSnapshot.Name}}
 			err = r.remove(ctx, vs, s.w.VolumeSnapshot.UID)
 		}
 	case staging.AwaitRemoval:
+		err = r.removePods(ctx, s.obj, s.w.StagedClaim) // again, if the turn before was cut short
 	case staging.Clean:
 		s.obj.Status.Staged = nil
 	}
@@ -148,6 +152,42 @@ func (r *Reconciler) unstage(ctx context.Context, s *scope) (ctrl.Result, error)
 		return ctrl.Result{RequeueAfter: settleAfter}, nil
 	}
 	return ctrl.Result{}, loop.Wait{After: settleAfter, Reason: s.plan.Reason, Message: s.plan.Message}
+}
+
+// removePods removes the ended movers that hold a claim. A claim that is deleted stays, with all its storage, for as long
+// as a pod names it, also one that is over: it would be there until the Job's time to live has passed. Their results and
+// the end of their logs are in the status by now.
+func (r *Reconciler) removePods(ctx context.Context, obj *kopiurv1.Snapshot, claim *corev1.PersistentVolumeClaim) error {
+	if claim == nil {
+		return nil
+	}
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(obj.Namespace), client.MatchingLabels{
+		kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue,
+		kopiurv1.LabelOwnerUID:  string(obj.UID),
+	}); err != nil {
+		return fmt.Errorf("list movers of snapshot %s/%s: %w", obj.Namespace, obj.Name, err)
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if !ended || p.DeletionTimestamp != nil || !mounts(p, claim.Name) {
+			continue
+		}
+		if err := r.remove(ctx, p, p.UID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mounts(p *corev1.Pod, claim string) bool {
+	for _, v := range p.Spec.Volumes {
+		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Reconciler) remove(ctx context.Context, obj client.Object, uid types.UID) error {

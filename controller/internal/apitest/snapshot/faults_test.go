@@ -14,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -179,6 +180,14 @@ func TestUnchanged(t *testing.T) {
 	assert.Nil(t, l.snapshot.Status.Snapshot)
 }
 
+// skewed is the real clock and an offset that the test sets.
+type skewed struct {
+	clock.RealClock
+	by atomic.Int64
+}
+
+func (c *skewed) Now() time.Time { return c.RealClock.Now().Add(time.Duration(c.by.Load())) }
+
 // TestWedgedPod is reaped, and the Snapshot fails with the pod's own reason. No mover ran, so a change reopens it.
 func TestWedgedPod(t *testing.T) {
 	t.Parallel()
@@ -189,13 +198,21 @@ func TestWedgedPod(t *testing.T) {
 		}
 		return testenv.Succeed(c)
 	})
-	l.snapshot.Spec.FailurePolicy = &kopiurv1.FailurePolicy{PodStartupDeadlineSeconds: new(int64(1))}
+	now := &skewed{}
+	l.SetClock(now)
 	l.create()
 	l.StartController()
+	l.until(func(c *assert.CollectT, s *kopiurv1.Snapshot) {
+		assert.Contains(c, condition(s, kopiurv1.ConditionReady).Message, "ErrImagePull", "what the pod waits for is told at once")
+		assert.Equal(c, kopiurv1.ReasonMoverStarting, condition(s, kopiurv1.ConditionReady).Reason)
+	})
+	now.by.Store(int64(5 * time.Minute))
+	l.Touch(l.snapshot)
 	c := l.waits(kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonMoverPodWedged)
 	assert.Contains(t, c.Message, "ErrImagePull")
 	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, l.jobs(), "the Job is reaped") }, testenv.Wait, testenv.Tick)
-	l.Change(l.snapshot, func() { l.snapshot.Spec.FailurePolicy = nil })
+	now.by.Store(0) // the API server's clock is the real one
+	l.Change(l.snapshot, func() { l.snapshot.Spec.Description = "again" })
 	l.succeeds()
 	assert.Equal(t, int32(2), l.snapshot.Status.Job.Attempts)
 }

@@ -43,7 +43,7 @@ type mortal struct {
 // may counts one write. Those of other kinds do not count: they are not what is killed here.
 func (m *mortal) may(verb string, obj client.Object) error {
 	switch o := obj.(type) {
-	case *kopiurv1.Snapshot, *vsv1.VolumeSnapshot, *vsv1.VolumeSnapshotContent, *corev1.PersistentVolumeClaim, *corev1.PersistentVolume:
+	case *kopiurv1.Snapshot, *vsv1.VolumeSnapshot, *vsv1.VolumeSnapshotContent, *corev1.PersistentVolumeClaim, *corev1.PersistentVolume, *corev1.Pod:
 	case *batchv1.Job:
 		if !strings.HasPrefix(o.Name, "s-") {
 			return nil

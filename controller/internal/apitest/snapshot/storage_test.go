@@ -182,6 +182,11 @@ func (s *storage) stepSnapshot(ctx context.Context, vs *vsv1.VolumeSnapshot) {
 func (s *storage) stepClaim(ctx context.Context, c *corev1.PersistentVolumeClaim) {
 	switch {
 	case c.DeletionTimestamp != nil:
+		// As the protection controller does: a pod that names the claim holds it, also one that has ended.
+		var pods corev1.PodList
+		if s.l.Client.List(ctx, &pods, client.InNamespace(c.Namespace)) != nil || slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return names(p, c.Name) }) {
+			return
+		}
 		if len(c.Finalizers) > 0 {
 			s.gone = append(s.gone, "PersistentVolumeClaim")
 		}
@@ -189,6 +194,12 @@ func (s *storage) stepClaim(ctx context.Context, c *corev1.PersistentVolumeClaim
 	case c.Spec.VolumeName == "" && s.bind && c.Spec.StorageClassName != nil && *c.Spec.StorageClassName == s.class.Name:
 		s.bindClaim(ctx, c)
 	}
+}
+
+func names(p corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+	})
 }
 
 // bindClaim gives a claim a volume of the driver.
