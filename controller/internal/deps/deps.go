@@ -22,6 +22,9 @@ import (
 // restart, whatever the size of the cluster (acceptance E-8).
 const DefaultConcurrency = 8
 
+// reconcileTimeout bounds one reconcile. It is a net: every request has a shorter bound of its own.
+const reconcileTimeout = 2 * time.Minute
+
 // unbounded stands for a concurrency of 0.
 const unbounded = 256
 
@@ -70,5 +73,7 @@ func (d Deps) ControllerOptions() controller.Options {
 		NewQueue:           d.NewQueue,
 		SkipNameValidation: &d.SkipNameValidation,
 		NeedLeaderElection: new(true),
+		// A request that never ends must not hold one of the few places for ever.
+		ReconciliationTimeout: reconcileTimeout,
 	}
 }
