@@ -119,6 +119,8 @@ if [[ -n $cluster ]]; then
 		else
 			# Only now: with KUBECONFIG set, deploy would take our cluster for one of yours.
 			environment "$out/cluster.env"
+			# What a failed test saw goes into files: thousands of lines of it would bury the failure itself.
+			export ARTIFACTS=${ARTIFACTS:-$out/artifacts}
 			VERBOSE=1 run_go cluster e2e -count=1 -tags "e2e${tags:+,$tags}" -p 1 ./specs/...
 		fi
 	fi
