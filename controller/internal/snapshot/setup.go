@@ -58,12 +58,20 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 			return fmt.Errorf("start the cache of VolumeSnapshots: %w", err)
 		}
 		h := index.Coalesced(index.JobOwner(plan.GVK))
-		if err := ctl.Watch(source.Kind[client.Object](vs, &vsv1.VolumeSnapshot{}, h)); err != nil {
+		if err := ctl.Watch(volumeSnapshots{source.Kind[client.Object](vs, &vsv1.VolumeSnapshot{}, h)}); err != nil {
 			return fmt.Errorf("watch VolumeSnapshots: %w", err)
 		}
 		return nil
 	}
 	return nil
+}
+
+// volumeSnapshots is a source that can be logged: controller-runtime puts one that is added late into its log as it is.
+type volumeSnapshots struct{ source.Source }
+
+// MarshalText names it in the log.
+func (volumeSnapshots) MarshalText() ([]byte, error) {
+	return []byte("kind source: VolumeSnapshot"), nil
 }
 
 // snapshotCache holds our VolumeSnapshots and nothing else. It is one of its own, because the manager's would refuse to
