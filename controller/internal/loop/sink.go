@@ -51,7 +51,6 @@ type Sink struct {
 	clock    clock.PassiveClock
 	instance string
 	permits  chan struct{}
-	inFlight sync.WaitGroup
 
 	mu   sync.Mutex
 	seen map[string]*series
@@ -72,11 +71,19 @@ func NewSink(w EventWriter, c clock.PassiveClock, instance string) *Sink {
 	}
 }
 
-// Start waits for the end of the process and then for the events in flight.
+// Start waits for the end of the process and then for the events in flight. It ends with all permits in its hands, so
+// that what reconcilers still publish while they end is dropped.
 func (s *Sink) Start(ctx context.Context) error {
 	<-ctx.Done()
-	s.inFlight.Wait()
+	s.drain()
 	return nil
+}
+
+// drain takes all permits; each event in flight gives its own back within sinkTimeout.
+func (s *Sink) drain() {
+	for range sinkPermits {
+		s.permits <- struct{}{}
+	}
 }
 
 // NeedLeaderElection makes the manager stop the sink after the reconcilers.
@@ -91,7 +98,7 @@ func (s *Sink) Publish(about client.Object, e Event) {
 		return
 	}
 	event := s.build(about, e)
-	s.inFlight.Go(func() {
+	go func() {
 		defer func() { <-s.permits }()
 		// Events outlive the reconcile that made them.
 		ctx, cancel := context.WithTimeout(context.Background(), sinkTimeout)
@@ -107,7 +114,7 @@ func (s *Sink) Publish(about client.Object, e Event) {
 			logf.Log.WithName("events").Info("Dropping an event that the API server refused",
 				"reason", event.Reason, "error", err.Error())
 		}
-	})
+	}()
 }
 
 func (s *Sink) build(about client.Object, e Event) *eventsv1.Event {

@@ -57,13 +57,21 @@ func (w *writer) Patch(_ context.Context, _, _ string, body []byte) error {
 	return nil
 }
 
+// settle waits for the events in flight and lets others follow.
+func (s *Sink) settle() {
+	s.drain()
+	for range sinkPermits {
+		<-s.permits
+	}
+}
+
 func TestSinkBuildsWhatTheAPIAccepts(t *testing.T) {
 	t.Parallel()
 	w := &writer{}
 	s := NewSink(w, testclock.NewFakePassiveClock(later), "pod-1")
 	s.Publish(settled(), Warning("R", "Bootstrap", "%s", strings.Repeat("é", 2000)))
 	s.Publish(&kopiurv1.ClusterRepository{ObjectMeta: metav1.ObjectMeta{Name: "c", UID: "c"}}, Normal("R", "Bootstrap", "n"))
-	s.inFlight.Wait()
+	s.settle()
 	require.Len(t, w.created, 2)
 	for _, e := range w.created {
 		assert.LessOrEqual(t, len(e.Note), 1024)
@@ -84,7 +92,7 @@ func TestSinkCountsRepeatsUp(t *testing.T) {
 	s := NewSink(w, clk, "pod-1")
 	publish := func() {
 		s.Publish(settled(), Warning("R", "A", "n"))
-		s.inFlight.Wait()
+		s.settle()
 	}
 	publish()
 	publish()
@@ -116,6 +124,8 @@ func TestSinkDropsWhatDoesNotFit(t *testing.T) {
 	cancel()
 	require.NoError(t, s.Start(ctx), "it ends when those in flight are done")
 	assert.Equal(t, sinkPermits, len(w.created)+len(w.patched))
+	s.Publish(settled(), Warning("R", "A", "n"))
+	assert.Equal(t, sinkPermits, len(w.created)+len(w.patched), "what comes after the end is dropped")
 }
 
 func TestMetricsAreWellFormed(t *testing.T) {
