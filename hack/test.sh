@@ -8,6 +8,7 @@
 #   --cluster  after the modules, the cluster tests: on $KUBECONFIG, or as root on a cluster of our own
 #
 # Layers are explained in docs/testing/layers.md.
+{ # Read as a whole before it runs: bash reads on as it goes, and a rebase may replace this file meanwhile.
 set -euo pipefail
 unset MAKEFLAGS # of the make that called: its M= is not for the makes below
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -130,3 +131,4 @@ echo
 for line in ${left_out[@]+"${left_out[@]}"}; do echo "left out  $line"; done
 out/bin/testsum -total "$out"/*.count || status=1
 exit $status
+}
