@@ -32,7 +32,7 @@ const (
 
 // LogReader reads the end of a container's log.
 type LogReader interface {
-	// Tail returns at most lines lines and limit bytes.
+	// Tail returns the last lines, no more than limit bytes of them.
 	Tail(ctx context.Context, namespace, pod, container string, lines, limit int64) ([]byte, error)
 }
 
@@ -110,11 +110,11 @@ func ParseTail(b []byte) Tail {
 	}
 	text := strings.ToValidUTF8(strings.Join(lines, "\n"), "\uFFFD")
 	for len(text) > maxTail {
-		_, rest, found := strings.Cut(text, "\n")
+		_, after, found := strings.Cut(text, "\n")
 		if !found {
-			rest = work.Clip(text, maxTail)
+			after = work.Clip(text, maxTail)
 		}
-		text = rest
+		text = after
 	}
 	t.Text = text
 	return t

@@ -121,14 +121,14 @@ func live(o Outcome, job *batchv1.Job, pods []corev1.Pod, startup time.Duration,
 		}
 		o.PodName = p.Name
 		if d := p.DeletionTimestamp; d != nil {
-			if gone := now.Sub(d.Time); gone >= nodeLostAfter {
+			gone := now.Sub(d.Time)
+			if gone >= nodeLostAfter {
 				o.State = NodeLost
 				o.Message = fmt.Sprintf("pod %s on node %s has not ended for %s after it was deleted: bring the node back, or delete the pod with --force once you know that it no longer runs", p.Name, p.Spec.NodeName, gone.Round(time.Minute))
 				return o
-			} else {
-				o.State, o.Message, o.Recheck = Waiting, "pod "+p.Name+" is being deleted", nodeLostAfter-gone
-				return o
 			}
+			o.State, o.Message, o.Recheck = Waiting, "pod "+p.Name+" is being deleted", nodeLostAfter-gone
+			return o
 		}
 		if started(p) {
 			o.State = Running

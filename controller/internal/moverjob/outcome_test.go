@@ -51,7 +51,7 @@ func ended(t *testing.T, code work.Code) corev1.ContainerState {
 	t.Helper()
 	b, err := work.EncodeResult(work.Result{Operation: "snapshot", Code: code, Message: "words"})
 	require.NoError(t, err)
-	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: int32(code.ExitCode()), Message: string(b)}} //nolint:gosec // small
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: int32(code.ExitCode()), Message: string(b)}}
 }
 
 func TestDecide(t *testing.T) {

@@ -1,8 +1,8 @@
 // Copyright 2026 The Kopiur Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limits derives how much memory and parallelism a mover may use from its cgroup, never from the node
-//. The Go runtime takes GOMAXPROCS from the cgroup by itself; memory it does not.
+// Package limits derives how much memory and parallelism a mover may use from its cgroup, never from the node.
+// The Go runtime takes GOMAXPROCS from the cgroup by itself; memory it does not.
 package limits
 
 import (
