@@ -41,6 +41,10 @@ const WatchdogGrace = time.Minute
 // the result, so it must never be first.
 const JobGrace = 2 * time.Minute
 
+// TerminationGrace is the pod's terminationGracePeriodSeconds: what a mover gets between SIGTERM and SIGKILL to save and
+// flush what it has. The mover ends itself shortly before, with a result.
+const TerminationGrace = 2 * time.Minute
+
 // DefaultHardSeconds and DefaultSoftSeconds apply where a Spec names no deadline: 48 h, and five minutes before it.
 const (
 	DefaultHardSeconds int64 = 48 * 3600

@@ -25,7 +25,7 @@ const (
 
 	defaultBackoffLimit int32 = 2
 	// terminationGrace is what a mover gets between SIGTERM and SIGKILL to save and flush what it has.
-	terminationGrace int64 = 120
+	terminationGrace = int64(work.TerminationGrace / time.Second)
 	// DefaultTTL is how long a finished Job stays once its result is recorded.
 	DefaultTTL int32 = 3600
 	// DefaultStartupDeadline is how long a pod may take to run.

@@ -18,11 +18,14 @@ import (
 	"github.com/kopiur/kopiur/mover/internal/cli"
 )
 
+// version is set by the linker.
+var version = "dev"
+
 func main() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	os.Exit(cli.Main(context.Background(), cli.Process{
-		Args: os.Args[1:], Getenv: os.Getenv, Stdout: os.Stdout, Stderr: os.Stderr,
+		Args: os.Args[1:], Version: version, Getenv: os.Getenv, Stdout: os.Stdout, Stderr: os.Stderr,
 		Clock: time.Now, Signals: signals, Exit: os.Exit,
 	}))
 }

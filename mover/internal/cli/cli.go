@@ -19,12 +19,10 @@ import (
 	"github.com/kopiur/kopiur/mover/internal/engine"
 )
 
-// Version is set by the linker.
-var Version = "dev" //nolint:gochecknoglobals // the linker can set nothing else
-
 // Process is what main gives: the outside world, so that tests can give another one.
 type Process struct {
 	Args           []string
+	Version        string
 	Getenv         func(string) string
 	Stdout, Stderr io.Writer
 	Clock          engine.Clock
@@ -67,7 +65,7 @@ func newVersionCmd(p Process) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the versions of the mover and of kopia", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(p.Stdout, "mover %s (kopia %s, protocol %s, %s)\n", Version, kopiaVersion(), work.APIVersion, runtime.Version())
+			_, err := fmt.Fprintf(p.Stdout, "mover %s (kopia %s, protocol %s, %s)\n", p.Version, kopiaVersion(), work.APIVersion, runtime.Version())
 			return err //nolint:wrapcheck // standard output is gone
 		},
 	}

@@ -20,14 +20,14 @@ import (
 // graces are the times between being asked to end and being made to.
 type graces struct {
 	// save is how long the work may take to save what it has after SIGTERM, end when the process ends with a result of
-	// its own: the kubelet kills 30 s after the signal.
+	// its own. Both lie before the kubelet's SIGKILL.
 	save, end time.Duration
 	// watchdog is the time between the hard deadline and the end of the process.
 	watchdog time.Duration
 }
 
 func podGraces() graces {
-	return graces{save: 20 * time.Second, end: 25 * time.Second, watchdog: work.WatchdogGrace}
+	return graces{save: work.TerminationGrace - 20*time.Second, end: work.TerminationGrace - 10*time.Second, watchdog: work.WatchdogGrace}
 }
 
 // execution is one run of one operation. It is the only writer of a result, and writes one.
