@@ -101,13 +101,13 @@ func (r *Repository) Restore(ctx context.Context, s Snapshot, o Restore) (Restor
 
 func (w *restorer) start(ctx context.Context, root *os.Root, e *snapshot.DirEntry) error {
 	if e.Type == snapshot.EntryTypeDirectory {
-		return w.dir(ctx, place{root, "."}, "", e)
+		return w.dir(ctx, place{in: root, name: "."}, "", e)
 	}
 	// A snapshot of a single file or stream is restored as that file inside the target.
 	if err := checkName(e.Name); err != nil {
 		return err
 	}
-	return w.entry(ctx, place{root, e.Name}, e.Name, e)
+	return w.entry(ctx, place{in: root, name: e.Name}, e.Name, e)
 }
 
 // place is a name in a folder. Every folder is an os.Root of its own: an operation touches that folder or nothing, also
@@ -115,6 +115,8 @@ func (w *restorer) start(ctx context.Context, root *os.Root, e *snapshot.DirEntr
 type place struct {
 	in   *os.Root
 	name string
+	// fresh: the folder was made by this restore, so nothing of that name is in it.
+	fresh bool
 }
 
 // dir restores a folder: itself, then what is in it, then its owner, mode and time. The time has to be last, every
@@ -124,28 +126,28 @@ func (w *restorer) dir(ctx context.Context, at place, rel string, e *snapshot.Di
 	if err != nil {
 		return w.tolerate(ctx, rel, e, err)
 	}
-	dir, err := w.beginDir(at, rel, entries)
+	dir, fresh, err := w.beginDir(at, rel, entries)
 	if err != nil {
 		return w.tolerate(ctx, rel, e, err)
 	}
-	err = w.children(ctx, dir, rel, entries)
+	err = w.children(ctx, dir, fresh, rel, entries)
 	_ = dir.Close()
 	if err != nil {
 		return err
 	}
 	w.count(func(o *Restored) { o.Dirs++ })
-	w.attributes(at, rel, e)
+	w.attributes(at, nil, rel, e)
 	return nil
 }
 
 // children restores entries, in other workers as long as there are any, else here. So at most one folder per level and
 // worker is in memory, however large the tree.
-func (w *restorer) children(ctx context.Context, dir *os.Root, rel string, entries []*snapshot.DirEntry) error {
+func (w *restorer) children(ctx context.Context, dir *os.Root, fresh bool, rel string, entries []*snapshot.DirEntry) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
 	run := func(e *snapshot.DirEntry) {
-		if err := w.entry(ctx, place{dir, e.Name}, path.Join(rel, e.Name), e); err != nil {
+		if err := w.entry(ctx, place{dir, e.Name, fresh}, path.Join(rel, e.Name), e); err != nil {
 			cancel(err) // the first one wins
 		}
 	}

@@ -12,11 +12,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
+	"sync"
 	"time"
 
 	"github.com/kopia/kopia/snapshot"
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -27,11 +26,20 @@ const (
 	holeSize = 4 << 10
 )
 
-// beginDir makes or takes over a folder, and opens it.
-func (w *restorer) beginDir(at place, rel string, entries []*snapshot.DirEntry) (*os.Root, error) {
-	st, err := at.in.Lstat(at.name)
+// lstat looks at what is at a place, unless it is known that nothing is.
+func (p place) lstat() (fs.FileInfo, error) {
+	if p.fresh {
+		return nil, fs.ErrNotExist
+	}
+	return p.in.Lstat(p.name) //nolint:wrapcheck // the callers add the path
+}
+
+// beginDir makes or takes over a folder, and opens it. It reports whether it made it.
+func (w *restorer) beginDir(at place, rel string, entries []*snapshot.DirEntry) (dir *os.Root, fresh bool, err error) {
+	st, err := at.lstat()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		fresh = true
 		err = at.in.Mkdir(at.name, workDirMode)
 	case err != nil:
 	case !st.IsDir():
@@ -43,18 +51,20 @@ func (w *restorer) beginDir(at place, rel string, entries []*snapshot.DirEntry) 
 	case w.euid != 0 && st.Mode().Perm()&workDirMode != workDirMode:
 		_ = at.in.Chmod(at.name, st.Mode().Perm()|workDirMode) // where it is not ours, the next step says so
 	}
-	if err != nil {
-		return nil, targetError(rel, err)
+	if err == nil {
+		dir, err = at.in.OpenRoot(at.name)
 	}
-	dir, err := at.in.OpenRoot(at.name)
 	if err != nil {
-		return nil, targetError(rel, err)
+		return nil, false, targetError(rel, err)
+	}
+	if fresh {
+		return dir, true, nil
 	}
 	if err := w.clear(dir, rel, entries); err != nil {
 		_ = dir.Close()
-		return nil, targetError(rel, err)
+		return nil, false, targetError(rel, err)
 	}
-	return dir, nil
+	return dir, false, nil
 }
 
 // clear deals with what is in a folder already.
@@ -108,13 +118,13 @@ func (w *restorer) mayReplace(st fs.FileInfo, rel string) error {
 }
 
 func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.DirEntry) error {
-	st, err := at.in.Lstat(at.name)
+	st, err := at.lstat()
 	exists := err == nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return targetError(rel, err)
 	}
 	if exists && w.SkipExisting && isSame(st, e) {
-		w.attributes(at, rel, e) // the first attempt may have ended before it came to them
+		w.attributes(at, nil, rel, e) // the first attempt may have ended before it came to them
 		w.Progress.Bytes.Add(e.FileSize)
 		w.count(func(o *Restored) { o.Skipped++ })
 		return nil
@@ -134,11 +144,13 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 	} else {
 		// The name is the same in every attempt, so that what a killed one left is used up and not left behind.
 		tmp.name = partName(e.Name)
-		if err := at.in.Remove(tmp.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return targetError(rel, err)
+		if !at.fresh {
+			if err := at.in.Remove(tmp.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return targetError(rel, err)
+			}
 		}
 	}
-	if err := w.content(ctx, tmp, e); err != nil {
+	if err := w.content(ctx, tmp, rel, e); err != nil {
 		if !w.InPlace {
 			_ = at.in.Remove(tmp.name)
 		}
@@ -147,7 +159,6 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 		}
 		return targetError(rel, err)
 	}
-	w.attributes(tmp, rel, e)
 	if tmp != at {
 		if err := at.in.Rename(tmp.name, at.name); err != nil {
 			_ = at.in.Remove(tmp.name)
@@ -158,8 +169,8 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 	return nil
 }
 
-// content writes what a file holds.
-func (w *restorer) content(ctx context.Context, at place, e *snapshot.DirEntry) error {
+// content writes a file with all that belongs to it.
+func (w *restorer) content(ctx context.Context, at place, rel string, e *snapshot.DirEntry) error {
 	rd, err := w.repo.rep.OpenObject(ctx, e.ObjectID)
 	if err != nil {
 		return storageError("open content", err)
@@ -173,21 +184,27 @@ func (w *restorer) content(ctx context.Context, at place, e *snapshot.DirEntry) 
 	if err != nil {
 		return err //nolint:wrapcheck // the caller adds the path
 	}
-	err = w.copy(ctx, f, rd)
+	if err = w.copy(ctx, f, rd); err == nil {
+		w.attributes(at, f, rel, e)
+	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	return err
 }
 
+var buffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
+
 func (w *restorer) copy(ctx context.Context, f *os.File, rd io.Reader) error {
-	buf := make([]byte, copyBuffer)
+	// One buffer per file would be the largest cost of restoring many small ones.
+	buf, _ := buffers.Get().(*[copyBuffer]byte)
+	defer buffers.Put(buf)
 	var size int64
 	for {
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		n, rerr := io.ReadFull(rd, buf)
+		n, rerr := io.ReadFull(rd, buf[:])
 		if n > 0 {
 			if err := w.put(f, buf[:n], size); err != nil {
 				return err
@@ -247,14 +264,14 @@ func (w *restorer) link(ctx context.Context, at place, rel string, e *snapshot.D
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", rel, err)
 	}
-	st, err := at.in.Lstat(at.name)
+	st, err := at.lstat()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return targetError(rel, err)
 	default:
 		if have, rerr := at.in.Readlink(at.name); rerr == nil && have == target && w.SkipExisting {
-			w.attributes(at, rel, e)
+			w.attributes(at, nil, rel, e)
 			w.count(func(o *Restored) { o.Skipped++ })
 			return nil
 		}
@@ -269,7 +286,7 @@ func (w *restorer) link(ctx context.Context, at place, rel string, e *snapshot.D
 	if err := at.in.Symlink(target, at.name); err != nil {
 		return targetError(rel, err)
 	}
-	w.attributes(at, rel, e)
+	w.attributes(at, nil, rel, e)
 	w.count(func(o *Restored) { o.Links++ })
 	return nil
 }
@@ -291,79 +308,4 @@ func targetError(rel string, err error) error {
 		rel = "the target itself"
 	}
 	return fmt.Errorf("%w: %s: %w", ErrTarget, rel, err)
-}
-
-// attributes sets owner, mode and time, in this order: a change of owner clears the set-id bits, and both change
-// nothing about the time. What cannot be set is counted and never stops the restore by itself; the operation decides
-// what a count means.
-func (w *restorer) attributes(at place, rel string, e *snapshot.DirEntry) {
-	var faults []error
-	owned := true
-	if !w.SkipOwners {
-		if err := at.in.Lchown(at.name, int(e.UserID), int(e.GroupID)); err != nil {
-			owned = false
-			faults = append(faults, err)
-		}
-	}
-	if e.Type != snapshot.EntryTypeSymlink && !w.SkipPermissions {
-		mode := modeOf(e) & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)
-		if mode != mode.Perm() && (!owned || !w.owns(at, e)) {
-			// A set-id bit means something else under another owner: it would hand out that owner's rights.
-			mode = mode.Perm()
-			if len(faults) == 0 {
-				faults = append(faults, errSpecialBits)
-			}
-		}
-		if err := at.in.Chmod(at.name, mode); err != nil {
-			faults = append(faults, err)
-		}
-	}
-	if !w.SkipTimes {
-		if err := setTime(at, e); err != nil {
-			faults = append(faults, err)
-		}
-	}
-	w.count(func(o *Restored) {
-		if len(faults) == 0 {
-			o.Ownership.Applied++
-			return
-		}
-		o.Ownership.Failed++
-		if len(o.Ownership.Paths) < MaxPaths {
-			f := restoreFault(rel, e, errors.Join(faults...))
-			if rel == "" {
-				f.Path = "."
-			}
-			o.Ownership.Paths = append(o.Ownership.Paths, f)
-		}
-	})
-}
-
-var errSpecialBits = errors.New("set-id and sticky bits were dropped, the owner is another one")
-
-// owns reports that the entry has the stored owner; without the attempt to set it, it may have it by chance.
-func (w *restorer) owns(at place, e *snapshot.DirEntry) bool {
-	if !w.SkipOwners {
-		return true
-	}
-	st, err := at.in.Lstat(at.name)
-	if err != nil {
-		return false
-	}
-	own, ok := st.Sys().(*syscall.Stat_t)
-	return ok && own.Uid == e.UserID && own.Gid == e.GroupID
-}
-
-func setTime(at place, e *snapshot.DirEntry) error {
-	t := e.ModTime.ToTime()
-	if e.Type != snapshot.EntryTypeSymlink {
-		return at.in.Chtimes(at.name, t, t) //nolint:wrapcheck // counted with its path
-	}
-	d, err := at.in.Open(".")
-	if err != nil {
-		return err //nolint:wrapcheck // counted with its path
-	}
-	defer d.Close()
-	ts := unix.NsecToTimespec(t.UnixNano())
-	return unix.UtimesNanoAt(int(d.Fd()), at.name, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW) //nolint:wrapcheck // counted
 }

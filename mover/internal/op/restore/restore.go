@@ -26,6 +26,7 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.RestoreResult, 
 	if s.SnapshotID == "" {
 		return nil, fmt.Errorf("%w: no snapshot is named", backend.ErrInvalidSpec)
 	}
+	env.ReadsOnce = true
 	r, err := env.Open(ctx, spec.Repository, op.ReadOnly)
 	if err != nil {
 		return nil, err
