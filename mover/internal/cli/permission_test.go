@@ -38,6 +38,8 @@ func TestUnreadableEntriesFailTheSnapshotButSaveIt(t *testing.T) { //nolint:para
 		assert.Equal(t, work.ExitPermanent, exit, "a partial backup that was saved is not tried again")
 		assert.NotEmpty(t, r.Snapshot.SnapshotID)
 		assert.Equal(t, int64(1), r.Snapshot.FilesFailed)
+		assert.Equal(t, int64(1), r.Snapshot.Unstored.Unreadable)
+		assert.Zero(t, r.Snapshot.Unstored.Ignored)
 		require.Len(t, r.Snapshot.Unstored.Paths, 1)
 		assert.Equal(t, "secret/key", r.Snapshot.Unstored.Paths[0].Path)
 		assert.Contains(t, r.Message, "1 of 4 entries could not be read by uid")
@@ -49,6 +51,8 @@ func TestUnreadableEntriesFailTheSnapshotButSaveIt(t *testing.T) { //nolint:para
 	s.RequestID, s.Operation.Snapshot.Policy.IgnoreFileErrors = "tolerant", true
 	ok := p.ok(s).Snapshot
 	assert.Equal(t, int64(1), ok.FilesFailed, "tolerated, and still told")
+	assert.Equal(t, int64(1), ok.Unstored.Ignored)
+	assert.Zero(t, ok.Unstored.Unreadable)
 
 	s = p.snapshot()
 	s.RequestID, s.Operation.Snapshot.FailFast = "hasty", true

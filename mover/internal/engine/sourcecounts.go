@@ -37,9 +37,7 @@ type Fault struct {
 // Unstored counts what a snapshot lacks.
 type Unstored struct {
 	// Unreadable entries, whether or not the policy tolerates them.
-	Unreadable int64
-	// Ignored counts entries that a rule excluded; a folder counts once.
-	Ignored          int64
+	Unreadable       int64
 	UnsupportedNames int64
 	// Unsupported counts by kind: fifo, socket, device, xattr, acl, hardlink.
 	Unsupported map[string]int64

@@ -85,7 +85,6 @@ func (r *Repository) Upload(ctx context.Context, u Upload) (Uploaded, error) {
 		return err
 	})
 	out.Unstored = counts.result()
-	out.Unstored.Ignored = u.Progress.excluded.Load()
 	out.FilesNew, out.FilesModified = counts.newFiles.Load(), counts.modified.Load()
 	out.BytesHashed, out.BytesUploaded = u.Progress.hashed.Load(), uploaded.Load()
 	if err != nil {

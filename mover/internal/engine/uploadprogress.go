@@ -21,10 +21,10 @@ type Counters struct {
 	Bytes, Files           atomic.Int64
 	TotalBytes, TotalFiles atomic.Int64
 
-	hashed, excluded atomic.Int64
+	hashed atomic.Int64
 }
 
-// uploadProgress feeds Counters. Kopia's own CountingUploadProgress never counts excluded or uploaded bytes.
+// uploadProgress feeds Counters. Kopia's own CountingUploadProgress never counts uploaded bytes.
 type uploadProgress struct {
 	upload.NullUploadProgress
 
@@ -36,8 +36,6 @@ func (p *uploadProgress) Enabled() bool { return false }
 
 func (p *uploadProgress) CachedFile(_ string, n int64) { p.c.Bytes.Add(n) }
 func (p *uploadProgress) FinishedFile(string, error)   { p.c.Files.Add(1) }
-func (p *uploadProgress) ExcludedFile(string, int64)   { p.c.excluded.Add(1) }
-func (p *uploadProgress) ExcludedDir(string)           { p.c.excluded.Add(1) }
 func (p *uploadProgress) HashedBytes(n int64)          { p.c.Bytes.Add(n); p.c.hashed.Add(n) }
 
 // estimate walks the source beside the upload, to know the totals. The function it returns ends the walk and waits.

@@ -94,10 +94,14 @@ func result(u engine.Uploaded) *work.SnapshotResult {
 		r.SnapshotID, r.RootID, r.StartTime, r.EndTime = s.ID, s.RootID, op.Whole(s.Start), op.Whole(s.End)
 	}
 	un := u.Unstored
-	if un.Unreadable+un.Ignored+un.UnsupportedNames > 0 || len(un.Unsupported) > 0 {
+	if un.Unreadable+un.UnsupportedNames > 0 || len(un.Unsupported) > 0 {
 		r.Unstored = &work.Unstored{
-			Unreadable: un.Unreadable, Ignored: un.Ignored, UnsupportedNames: un.UnsupportedNames,
-			Paths: op.Faults(un.Paths),
+			Unreadable: un.Unreadable, UnsupportedNames: un.UnsupportedNames, Paths: op.Faults(un.Paths),
+		}
+		if s.ID != "" {
+			// What kopia stored knows which of them the policy tolerates.
+			r.Unstored.Unreadable = max(0, min(un.Unreadable, s.Failed-un.UnsupportedNames))
+			r.Unstored.Ignored = un.Unreadable - r.Unstored.Unreadable
 		}
 		if len(un.Unsupported) > 0 {
 			r.Unstored.Unsupported = un.Unsupported
@@ -113,7 +117,7 @@ func earlier(s engine.Snapshot) (*work.SnapshotResult, error) {
 		SizeBytes: s.Size, FileCount: s.Files, DirCount: s.Dirs, FilesFailed: s.Failed + s.Tolerated,
 	}
 	if r.FilesFailed > 0 {
-		r.Unstored = &work.Unstored{Unreadable: r.FilesFailed, Paths: op.Faults(s.Faults)}
+		r.Unstored = &work.Unstored{Unreadable: s.Failed, Ignored: s.Tolerated, Paths: op.Faults(s.Faults)}
 	}
 	return r, missing(r, s.Failed)
 }
