@@ -157,12 +157,12 @@ func (l *lab) ready() {
 
 // done is closed when the Snapshot has settled, for a controller that lives through all its writes.
 func (l *lab) done() <-chan struct{} {
-	settled := make(chan struct{})
+	settled, key := make(chan struct{}), client.ObjectKeyFromObject(l.snapshot)
 	go func() {
 		defer close(settled)
 		for l.t.Context().Err() == nil {
 			var s kopiurv1.Snapshot
-			if l.Client.Get(l.t.Context(), client.ObjectKeyFromObject(l.snapshot), &s) == nil &&
+			if l.Client.Get(l.t.Context(), key, &s) == nil &&
 				s.Status.Phase == kopiurv1.SnapshotSucceeded && s.Status.Staged == nil && s.Labels[kopiurv1.LabelSnapshotID] != "" {
 				return
 			}
