@@ -124,10 +124,7 @@ func TestKilledBetweenAnyTwoWrites(t *testing.T) {
 			first := l.StartController()
 			l.ready()
 			l.Create(l.snapshot)
-			select {
-			case <-m.die:
-			case <-l.done():
-			}
+			l.live(m)
 			first.Stop()
 			l.WrapClient(func(c client.Client) client.Client { return c })
 			l.StartController()
@@ -155,20 +152,20 @@ func (l *lab) ready() {
 	}, testenv.Wait, testenv.Tick)
 }
 
-// done is closed when the Snapshot has settled, for a controller that lives through all its writes.
-func (l *lab) done() <-chan struct{} {
-	settled, key := make(chan struct{}), client.ObjectKeyFromObject(l.snapshot)
-	go func() {
-		defer close(settled)
-		for l.t.Context().Err() == nil {
-			var s kopiurv1.Snapshot
-			if l.Client.Get(l.t.Context(), key, &s) == nil &&
-				s.Status.Phase == kopiurv1.SnapshotSucceeded && s.Status.Staged == nil && s.Labels[kopiurv1.LabelSnapshotID] != "" {
-				return
-			}
+// live waits for the controller's death, or for the end of the backup if it lives through all its writes.
+func (l *lab) live(m *mortal) {
+	l.t.Helper()
+	require.EventuallyWithT(l.t, func(c *assert.CollectT) {
+		select {
+		case <-m.die:
+			return
+		default:
 		}
-	}()
-	return settled
+		l.GetC(c, l.snapshot)
+		assert.Equal(c, kopiurv1.SnapshotSucceeded, l.snapshot.Status.Phase)
+		assert.Nil(c, l.snapshot.Status.Staged)
+		assert.NotEmpty(c, l.snapshot.Labels[kopiurv1.LabelSnapshotID])
+	}, testenv.Wait, testenv.Tick)
 }
 
 // TestWritesOfOneBackup fails where a backup takes more writes than killPoints know of.
