@@ -38,9 +38,7 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, s subject, w worl
 	)
 	if err != nil {
 		if errors.Is(err, moverjob.ErrNameTaken) {
-			s.status.Phase = kopiurv1.RepositoryFailed
-			return ctrl.Result{}, loop.Stallf(kopiurv1.ReasonJobNameTaken,
-				"Job %s/%s belongs to another object: delete or rename it", s.repo.HomeNamespace, s.jobName(w.input.Creds.Version, plan.Status.Job.Attempts))
+			return ctrl.Result{}, taken(p, s, s.jobName(w.input.Creds.Version, plan.Status.Job.Attempts))
 		}
 		return ctrl.Result{}, err
 	}
@@ -50,6 +48,17 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, s subject, w worl
 		logf.FromContext(ctx).Info("Changing phase", "phase", sc.plan.Status.Phase, "reason", sc.plan.Reason)
 	}
 	return ctrl.Result{RequeueAfter: sc.plan.After}, nil
+}
+
+// taken parks a repository whose Job cannot be made because another object has its name.
+func taken(p *loop.Patcher, s subject, name string) error {
+	stall := loop.Stallf(kopiurv1.ReasonJobNameTaken,
+		"Job %s/%s belongs to another object: delete or rename it", s.repo.HomeNamespace, name)
+	s.status.Phase = kopiurv1.RepositoryFailed
+	if was := p.Was(kopiurv1.ConditionReady); was == nil || was.Reason != stall.Reason {
+		p.Emit(loop.Warning(stall.Reason, action, "%s", stall.Message))
+	}
+	return stall
 }
 
 // retire lets the Job whose outcome is in the stored status go after its time to live. The status that says so was read

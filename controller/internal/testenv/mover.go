@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
 )
 
@@ -29,12 +30,13 @@ type actor struct {
 	job *batchv1.Job
 }
 
-// startMover plays every Job of a namespace until the test ends.
+// startMover plays every Job of ours in a namespace until the test ends. Other Jobs stay as the test made them.
 func (e *Env) startMover(namespace string) {
 	e.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var jobs batchv1.JobList
-	w, err := e.Client.Watch(ctx, &jobs, client.InNamespace(namespace))
+	w, err := e.Client.Watch(ctx, &jobs, client.InNamespace(namespace),
+		client.MatchingLabels{kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue})
 	require.NoError(e.T, err)
 	var running sync.WaitGroup
 	done := make(chan struct{})

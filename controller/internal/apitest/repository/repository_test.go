@@ -4,11 +4,13 @@
 package repository_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +18,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/loop"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/testenv"
 )
 
@@ -245,6 +248,28 @@ func TestSuspend(t *testing.T) {
 		assert.True(c, loop.IsTrue(r.Status.Conditions, kopiurv1.ConditionSuspended))
 		assert.Equal(c, kopiurv1.RepositoryReady, r.Status.Phase, "it is as ready as it was")
 		assert.True(c, loop.IsTrue(r.Status.Conditions, kopiurv1.ConditionReady))
+	}, testenv.Wait, testenv.Tick)
+}
+
+func TestAForeignJobOfTheSameNameIsNotTouched(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	list := secrets()
+	env.Create(list...)
+	r := nas()
+	env.Create(r)
+	attempt := fmt.Sprintf("1/%s,%s/1", list[0].GetResourceVersion(), list[1].GetResourceVersion())
+	foreign := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: moverjob.Name("r", r.Name, r.UID, "bootstrap", attempt)}}
+	foreign.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	foreign.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	env.Create(foreign)
+	env.StartController()
+	expect(t, env, r, kopiurv1.RepositoryFailed, kopiurv1.ReasonJobNameTaken)
+	assert.Contains(t, condition(r.Status.Conditions, kopiurv1.ConditionStalled).Message, foreign.Name)
+	env.Get(foreign)
+	assert.Nil(t, foreign.DeletionTimestamp)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		assert.Contains(c, events(t, env), "Warning/JobNameTaken")
 	}, testenv.Wait, testenv.Tick)
 }
 
