@@ -180,6 +180,10 @@ func store(err error) (work.Code, string) {
 	case errors.As(err, &netErr):
 		return work.CodeRepositoryUnavailable, "the connection to the store failed"
 	case errors.Is(err, engine.ErrStorage):
+		if errno, ok := errors.AsType[syscall.Errno](err); ok {
+			// Without the path: it is often that of a temporary file, and the text of a condition must not change.
+			return work.CodeRepositoryUnavailable, "the repository's storage failed: " + errno.Error()
+		}
 		return work.CodeRepositoryUnavailable, err.Error()
 	}
 	return "", ""

@@ -136,12 +136,20 @@ func (p *pod) result() work.Result {
 	return r
 }
 
-// start does the work in a process of its own.
-func (p *pod) start(s work.Spec) *exec.Cmd {
+// start does the work in a process of its own, as somebody else if who is given.
+func (p *pod) start(s work.Spec, who ...*syscall.Credential) *exec.Cmd {
 	p.t.Helper()
 	text, err := work.EncodeSpec(s)
 	require.NoError(p.t, err)
-	cmd := exec.CommandContext(p.t.Context(), os.Args[0], p.args()...) //nolint:gosec // ourselves
+	// The test binary lies in a folder that only its owner may enter; a descriptor needs no path.
+	exe, err := os.Open("/proc/self/exe")
+	require.NoError(p.t, err)
+	defer exe.Close()
+	cmd := exec.CommandContext(p.t.Context(), "/proc/self/fd/3", p.args()...)
+	cmd.ExtraFiles = []*os.File{exe}
+	if len(who) > 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who[0]}
+	}
 	cmd.Env = []string{envMover + "=1", work.EnvSpec + "=" + text}
 	cmd.Stdout, cmd.Stderr = &p.out, &p.out
 	require.NoError(p.t, cmd.Start())

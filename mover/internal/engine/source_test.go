@@ -247,6 +247,12 @@ func TestProgressReachesItsTotals(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, int64(12), u.Progress.Bytes.Load())
 	assert.Equal(t, int64(2), u.Progress.Files.Load())
+	u = uploadOf(src)
+	_, err = r.Upload(testContext(t), u)
+	require.NoError(t, err)
+	assert.Equal(t, int64(12), u.Progress.TotalBytes.Load(), "the totals of the snapshot before are the estimate")
+	assert.Equal(t, int64(2), u.Progress.TotalFiles.Load())
+	assert.Equal(t, int64(12), u.Progress.Bytes.Load())
 	u.Progress = &Counters{}
 	_, err = r.Restore(testContext(t), up.Snapshot, Restore{Target: t.TempDir(), Progress: u.Progress})
 	require.NoError(t, err)

@@ -150,7 +150,7 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 	if u.wrap != nil {
 		dir = u.wrap(dir)
 	}
-	stop := r.estimate(ctx, u, tree)
+	stop := r.estimate(ctx, u, tree, prev)
 	m, err := up.Upload(ctx, dir, tree, src, prev...)
 	guarded.shut()
 	stop()

@@ -38,8 +38,16 @@ func (p *uploadProgress) CachedFile(_ string, n int64) { p.c.Bytes.Add(n) }
 func (p *uploadProgress) FinishedFile(string, error)   { p.c.Files.Add(1) }
 func (p *uploadProgress) HashedBytes(n int64)          { p.c.Bytes.Add(n); p.c.hashed.Add(n) }
 
-// estimate walks the source beside the upload, to know the totals. The function it returns ends the walk and waits.
-func (r *Repository) estimate(ctx context.Context, u Upload, tree *policy.Tree) (stop func()) {
+// estimate tells the totals: those of the snapshot before, where there is one, because they are nearly right and cost
+// nothing. Otherwise it walks the source beside the upload; the function it returns ends the walk and waits.
+func (r *Repository) estimate(ctx context.Context, u Upload, tree *policy.Tree, prev []*snapshot.Manifest) (stop func()) {
+	for _, m := range prev {
+		if m.IncompleteReason == "" && m.RootEntry.DirSummary != nil {
+			u.Progress.TotalBytes.Store(m.RootEntry.DirSummary.TotalFileSize)
+			u.Progress.TotalFiles.Store(m.RootEntry.DirSummary.TotalFileCount)
+			return func() {}
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
