@@ -27,7 +27,7 @@ func (w *restorer) attributes(at place, f *os.File, rel string, e *snapshot.DirE
 		}
 	}
 	if e.Type != snapshot.EntryTypeSymlink && !w.SkipPermissions {
-		mode := modeOf(e) & (os.ModePerm | os.ModeSetuid | os.ModeSetgid | os.ModeSticky)
+		mode := modeOf(e) & (os.ModePerm | specialBits)
 		if mode != mode.Perm() && (!owned || !w.owns(at, e)) {
 			// A set-id bit means something else under another owner: it would hand out that owner's rights.
 			mode = mode.Perm()
@@ -37,6 +37,9 @@ func (w *restorer) attributes(at place, f *os.File, rel string, e *snapshot.DirE
 		}
 		if err := chmod(at, f, mode); err != nil {
 			faults = append(faults, err)
+		} else if mode != mode.Perm() && !has(at, mode) {
+			// The kernel drops a set-group-id bit without an error when the caller is not of the group and lacks CAP_FSETID.
+			faults = append(faults, errSpecialBits)
 		}
 	}
 	if !w.SkipTimes {
@@ -74,7 +77,15 @@ func chmod(at place, f *os.File, mode fs.FileMode) error {
 	return at.in.Chmod(at.name, mode) //nolint:wrapcheck // counted with its path
 }
 
-var errSpecialBits = errors.New("set-id and sticky bits were dropped, the owner is another one")
+var errSpecialBits = errors.New("set-id and sticky bits were dropped, the mover may not set them for this owner")
+
+const specialBits = os.ModeSetuid | os.ModeSetgid | os.ModeSticky
+
+// has reports that the special bits of a mode are really there.
+func has(at place, mode fs.FileMode) bool {
+	st, err := at.in.Lstat(at.name)
+	return err == nil && st.Mode()&specialBits == mode&specialBits
+}
 
 // owns reports that the entry has the stored owner; without the attempt to set it, it may have it by chance.
 func (w *restorer) owns(at place, e *snapshot.DirEntry) bool {
