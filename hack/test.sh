@@ -32,8 +32,10 @@ mkdir -p "$out" out/bin
 (cd hack/testsum && GOWORK=off go build -o "$root/out/bin/testsum" .)
 
 left_out=()
-# Named after this checkout, so that two checkouts can test at the same time.
-plane=(--control-plane-only --name "test-$(printf %s "$PWD" | cksum | cut -d' ' -f1)")
+# Named after this checkout: two checkouts can test at the same time, and nobody's running cluster is deployed over.
+own=test-$(printf %s "$PWD" | cksum | cut -d' ' -f1)
+export KOPIUR_CLUSTER=${KOPIUR_CLUSTER:-$own}
+plane=(--control-plane-only --name "$own")
 control_plane='' box=''
 take_down() {
 	trap - EXIT INT TERM
