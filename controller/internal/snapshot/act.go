@@ -181,14 +181,9 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 		return fmt.Errorf("start: %w", err)
 	}
 	rec := plan.RecordedOf(s.obj, s.w.Policy, s.w.Repository)
-	ref := s.w.Policy.Spec.Repository.In(s.obj.Namespace)
-	source := plan.SourceOf(s.obj, s.w.Policy)
 	st.Job = &kopiurv1.JobStatus{Name: job.Name, Attempts: s.plan.Attempt}
 	st.Recorded = &rec
-	st.Resolved = &kopiurv1.SnapshotResolved{
-		Repository: &ref,
-		Sources:    []kopiurv1.ResolvedSource{{PVC: s.obj.Namespace + "/" + source.PVC.Name, SourcePath: source.Path(s.obj.Namespace)}},
-	}
+	st.Resolved = new(plan.ResolvedOf(s.obj, s.w.Policy))
 	st.Progress = nil
 	if c := plan.Altered(s.obj, s.w.Policy, rec); c != nil {
 		s.set(*c)

@@ -43,7 +43,7 @@ func (r *Reconciler) stage(ctx context.Context, s *scope) error {
 	st := &s.obj.Status
 	if st.Staged == nil {
 		pinned := plan.Pin(s.obj, s.w.Policy, *s.plan.Choice)
-		st.Staged = &pinned
+		st.Staged, st.Resolved = &pinned, new(plan.ResolvedOf(s.obj, s.w.Policy))
 		// Before anything is made: what is stored here is found, used again and removed after any crash.
 		if err := s.patcher.Write(ctx); err != nil {
 			return fmt.Errorf("stage: %w", err)

@@ -229,6 +229,31 @@ func TestPolicyTurnsToDirect(t *testing.T) {
 	assert.Empty(t, condition(l.snapshot, kopiurv1.ConditionSourceStaged).Type)
 }
 
+// TestPolicyTurnsToAnotherClaim: what was copied of one claim is never filed as the other's.
+func TestPolicyTurnsToAnotherClaim(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.policy.Spec.CopyMethod = kopiurv1.CopySnapshot
+	l.base()
+	st := l.withStorage(storagev1.VolumeBindingImmediate)
+	st.snapshotClass()
+	st.set(func() { st.bind = false })
+	other := claim("other")
+	other.Spec.StorageClassName = new(st.class.Name)
+	l.Create(other)
+	st.bindClaim(t.Context(), other)
+	l.Create(l.snapshot)
+	l.StartController()
+	l.waits(kopiurv1.ConditionSourceStaged, metav1.ConditionFalse, kopiurv1.ReasonWaitingForStagedPVCBind)
+	l.Change(l.policy, func() { l.policy.Spec.Sources[0].PVC.Name = "other" })
+	st.set(func() { st.bind = true })
+	l.succeeds()
+	assert.Equal(t, "/pvc/other", l.snapshot.Status.Snapshot.Identity.SourcePath)
+	assert.Equal(t, l.Namespace+"/other", l.snapshot.Status.Resolved.Sources[0].PVC)
+	l.nothingStaged()
+	assert.Len(t, st.seen(), 2, "the copy of the first claim was thrown away")
+}
+
 // TestStagingTimesOut fails in its own time, says what the driver said and leaves nothing behind.
 func TestStagingTimesOut(t *testing.T) {
 	t.Parallel()

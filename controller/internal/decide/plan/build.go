@@ -33,6 +33,17 @@ func IdentityOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Ident
 	return p.IdentityOf(SourceOf(s, p).Path(s.Namespace))
 }
 
+// ResolvedOf is what a Snapshot stands for. It is stored before a copy is made, and again when the mover starts: the
+// policy may be edited at any time.
+func ResolvedOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.SnapshotResolved {
+	source, repo := SourceOf(s, p), p.Spec.Repository.In(s.Namespace)
+	out := kopiurv1.SnapshotResolved{Repository: &repo, Sources: []kopiurv1.ResolvedSource{{SourcePath: source.Path(s.Namespace)}}}
+	if source.PVC != nil {
+		out.Sources[0].PVC = s.Namespace + "/" + source.PVC.Name
+	}
+	return out
+}
+
 // Origin of a Snapshot that a mover makes.
 func Origin(s *kopiurv1.Snapshot) string {
 	if s.Labels[kopiurv1.LabelOrigin] == kopiurv1.OriginScheduled {

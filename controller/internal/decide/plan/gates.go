@@ -182,7 +182,7 @@ func (g *walk) source() {
 	const kind = kopiurv1.ConditionSourcePVCAvailable
 	name := SourceOf(g.w.Snapshot, g.w.Policy).PVC.Name
 	c := g.w.Source
-	if c == nil && g.w.Snapshot.Status.Staged != nil && g.w.StagedClaim != nil {
+	if staged := g.w.Snapshot.Status.Staged; c == nil && staged != nil && g.w.StagedClaim != nil && serves(g.w, *staged) {
 		// The copy is made and outlives its source.
 		g.pass(kind, kopiurv1.ReasonSourcePVCFound, "claim %s existed when it was copied", name)
 		return
@@ -260,14 +260,23 @@ func methodOf(p *kopiurv1.SnapshotPolicy) kopiurv1.CopyMethod {
 	return p.Spec.CopyMethod
 }
 
+// serves reports whether a copy is the one that the policy asks for now. One of another claim must never be used: its
+// data would be filed as that of the new one, and a restore would put it there.
+func serves(w World, staged kopiurv1.Staged) bool {
+	if staged.CopyMethod != methodOf(w.Policy) {
+		return false
+	}
+	r := w.Snapshot.Status.Resolved
+	return r == nil || len(r.Sources) == 0 || r.Sources[0].PVC == ResolvedOf(w.Snapshot, w.Policy).Sources[0].PVC
+}
+
 // staging is the last gate: behind it the mover starts.
 func (g *walk) staging() {
 	const kind = kopiurv1.ConditionSourceStaged
 	staged, method := g.w.Snapshot.Status.Staged, methodOf(g.w.Policy)
-	if staged != nil && staged.CopyMethod != method {
-		// The policy was changed while the copy was made.
+	if staged != nil && !serves(g.w, *staged) {
 		g.p = unstage(g.w, g.p)
-		g.hold2(kind, "the copy for copyMethod "+string(staged.CopyMethod)+" is being removed")
+		g.hold2(kind, "the policy was changed while the copy was made: the copy for copyMethod "+string(staged.CopyMethod)+" is being removed")
 		return
 	}
 	if method == kopiurv1.CopyDirect {

@@ -225,6 +225,12 @@ func TestStaging(t *testing.T) {
 	lazy := func(s *kopiurv1.Staged) { s.WaitForFirstConsumer = true }
 	noClass := func(w *plan.World) { w.Volume.SnapshotClasses = nil }
 	direct := func(w *plan.World) { w.Policy.Spec.CopyMethod = kopiurv1.CopyDirect }
+	pinned := func(w *plan.World) { w.Snapshot.Status.Resolved = new(plan.ResolvedOf(w.Snapshot, w.Policy)) }
+	other := func(w *plan.World) {
+		w.Policy.Spec.Sources[0].PVC.Name = "other"
+		w.Source.Name = "other"
+	}
+	gone := func(w *plan.World) { w.Source = nil }
 	for name, tc := range map[string]row{
 		"nothing yet: the intent and the snapshot":        {world(copying), plan.Stage, pendingPhase, kopiurv1.ReasonWaitingForVolumeSnapshot, "making VolumeSnapshot one-snap", 0, ""},
 		"the intent is stored, the snapshot is not there": {world(begun()), plan.Stage, pendingPhase, kopiurv1.ReasonWaitingForVolumeSnapshot, "making VolumeSnapshot", 0, ""},
@@ -241,7 +247,17 @@ func TestStaging(t *testing.T) {
 			plan.Wait, pendingPhase, kopiurv1.ReasonNoVolumeSnapshotClass, "", time.Minute, "",
 		},
 		"the policy turned to Direct: the copy goes first": {world(begun(), cut(true, 0), copied(corev1.ClaimBound, 0), direct), plan.Unstage, pendingPhase, kopiurv1.ReasonWaitingForVolumeSnapshot, "being removed", 0, ""},
-		"the source went after it was copied":              {world(begun(), cut(true, time.Minute), copied(corev1.ClaimBound, 0), func(w *plan.World) { w.Source = nil }), plan.Start, pendingPhase, "", "", 0, ""},
+		"the source went after it was copied":              {world(begun(), cut(true, time.Minute), copied(corev1.ClaimBound, 0), gone), plan.Start, pendingPhase, "", "", 0, ""},
+		"a copy of the same claim is used":                 {world(begun(), pinned, cut(true, 0), copied(corev1.ClaimBound, 0)), plan.Start, pendingPhase, "", "", 0, ""},
+		"the policy turned to another claim: its data is not filed as that one's": {
+			world(begun(), pinned, cut(true, 0), copied(corev1.ClaimBound, 0), other), plan.Unstage, pendingPhase, kopiurv1.ReasonWaitingForVolumeSnapshot, "being removed", 0, "",
+		},
+		"and that claim is not there": {
+			world(begun(), pinned, cut(true, 0), copied(corev1.ClaimBound, 0), other, gone), plan.Wait, pendingPhase, kopiurv1.ReasonSourcePVCMissing, "claim apps/other", 30 * time.Minute, "",
+		},
+		"the policy turned to Direct, and the source is gone": {
+			world(begun(), cut(true, 0), copied(corev1.ClaimBound, 0), direct, gone), plan.Wait, pendingPhase, kopiurv1.ReasonSourcePVCMissing, "claim apps/data", 30 * time.Minute, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
