@@ -193,8 +193,7 @@ func (d *decision) resolveSnapshot() bool {
 	case d.onMissing() != kopiurv1.OnMissingContinue:
 		return d.noSnapshot("%s failed and stored nothing", name)
 	case doubtful(s):
-		// Its mover ended without a word: it may have stored what we would call absent (K-1).
-		return d.noSnapshot("%s failed without a result, so that it may have stored something: restore with source.fromPolicy, which asks the repository", name)
+		return d.noSnapshot("%s failed after a mover was started, which may have stored something: restore with source.fromPolicy, which asks the repository", name)
 	}
 	d.pin(kopiurv1.RestoreResolved{
 		Resolution: kopiurv1.ResolutionNoSnapshot, SnapshotRef: &kopiurv1.ObjectRef{Name: s.Name, Namespace: s.Namespace},
@@ -203,14 +202,10 @@ func (d *decision) resolveSnapshot() bool {
 	return d.wait(soon, kopiurv1.ReasonNoSnapshotContinue, "%s stored nothing; the target is left without data", name)
 }
 
-// doubtful reports whether a failed Snapshot had a mover whose last word is not known.
-func doubtful(s *kopiurv1.Snapshot) bool {
-	if s.Status.Job == nil || s.Status.Job.Name == "" {
-		return false
-	}
-	f := s.Status.Failure
-	return f == nil || !work.Code(f.KopiaErrorClass).Valid()
-}
+// doubtful reports whether a failed Snapshot had a mover. Its last word proves no absence (K-1): a wrong password or a
+// store that does not answer may be what the second mover met, after the first one had stored the data and was killed
+// before it could say so.
+func doubtful(s *kopiurv1.Snapshot) bool { return s.Status.Job != nil && s.Status.Job.Name != "" }
 
 // waitForSnapshot waits for a Snapshot that is under way, at most for the timeout. Its end is not an absence: onMissing
 // has no say in it.
