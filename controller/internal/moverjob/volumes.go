@@ -14,6 +14,9 @@ import (
 	"github.com/kopiur/kopiur/apis/work"
 )
 
+// TargetVolume is the name of the volume that a restore writes into.
+const TargetVolume = "target"
+
 // tmpDir is the only writable folder of a mover besides cache, work folder and target.
 const tmpDir = "/tmp"
 
@@ -108,7 +111,7 @@ func volumesOf(r Request, cache work.Cache) ([]corev1.Volume, []corev1.VolumeMou
 		if m.Claim == r.Repository.Needs().Claim {
 			return nil, nil, fmt.Errorf("claim %s holds the repository itself: restoring into it would overwrite the backups", m.Claim)
 		}
-		l.add("the target", "target", m.Path, false, claim(m.Claim, false))
+		l.add("the target", TargetVolume, m.Path, false, claim(m.Claim, false))
 	}
 	return l.volumes, l.mounts, l.err
 }

@@ -25,7 +25,8 @@
 //	killed before the record   the Job still holds its result: it is read again
 //	result lost with its pod   restoring is idempotent: the next attempt, at most three
 //	node lost                  nothing: two movers must never write into one volume
-//	spec edited while running  a failure is one of the old spec: the next attempt uses the new one
+//	spec edited while running  a failure is one of the old spec: the next attempt uses the new one. So is a success
+//	                           where the new spec names another claim
 //
 // A claim of the user is never deleted and never taken over (K-7): one that exists and is not ours stops the Restore.
 package restore

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -21,6 +22,10 @@ func (d *decision) written() bool {
 	d.st.LogTail = d.Tail.Text
 	o := d.Outcome
 	if o.State == moverjob.Finished && o.Result.Code == work.CodeOK && o.Result.Restore != nil {
+		if claim := wroteInto(d.Job); claim != "" && claim != TargetClaim(d.Restore) {
+			d.reopen()
+			return d.wait(soon, kopiurv1.ReasonReopened, "claim %s was restored into, and the spec names claim %s by now: restoring into that one", claim, TargetClaim(d.Restore))
+		}
 		return d.complete(*o.Result)
 	}
 	if o.State == moverjob.ResultLost {
@@ -53,6 +58,20 @@ func (d *decision) written() bool {
 		d.set(kopiurv1.ConditionCredentialsAvailable, metav1.ConditionFalse, kopiurv1.ReasonMissingCredentialsSecret, "%s", f.Message)
 	}
 	return d.fail(reason, f)
+}
+
+// wroteInto is the claim that a Job was told to write into, "" where it does not say. The spec may name another one by
+// now, of which nothing may be told that is true of this one only.
+func wroteInto(job *batchv1.Job) string {
+	if job == nil {
+		return ""
+	}
+	for _, v := range job.Spec.Template.Spec.Volumes {
+		if v.Name == moverjob.TargetVolume && v.PersistentVolumeClaim != nil {
+			return v.PersistentVolumeClaim.ClaimName
+		}
+	}
+	return ""
 }
 
 // edited reports whether the Job was made from another spec than that of now. The Job itself knows best.

@@ -81,6 +81,12 @@ func TestOutcomes(t *testing.T) {
 			fromSnapshot(wrote(work.RestoreResult{}), func(w *restore.World) { w.Restore.Generation = 2 }),
 			kopiurv1.RestoreCompleted, restore.Ready, kopiurv1.ReasonRestoreSucceeded, "",
 		},
+		"but not of the claim that the spec names by now": {
+			fromSnapshot(existing, claim(""), wrote(work.RestoreResult{}), func(w *restore.World) {
+				w.Restore.Generation, w.Restore.Spec.Target.PVCRef.Name = 2, "other"
+			}),
+			kopiurv1.RestorePending, restore.Progressing, kopiurv1.ReasonReopened, "claim data was restored into, and the spec names claim other",
+		},
 		"a success that says nothing about the restore is not believed": {
 			fromSnapshot(result(work.Result{Operation: "restore", Code: work.CodeOK})),
 			kopiurv1.RestoreFailed, restore.Stalled, kopiurv1.ReasonRestoreFailed, "not understood",
