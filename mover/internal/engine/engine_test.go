@@ -22,36 +22,36 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func testContext(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	t.Cleanup(cancel)
+func testContext(tb testing.TB) context.Context {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
+	tb.Cleanup(cancel)
 	return ctx
 }
 
-func connection(t *testing.T, s Storage) Connection {
-	t.Helper()
+func connection(tb testing.TB, s Storage) Connection {
+	tb.Helper()
 	return Connection{
 		Storage: s, Password: testPassword, Username: "kopiur", Hostname: "kopiur-test",
-		WorkDir: t.TempDir(), Clock: time.Now,
+		WorkDir: tb.TempDir(), Clock: time.Now,
 	}
 }
 
-func folder(t *testing.T) Storage {
-	t.Helper()
-	return Storage{Filesystem: &Filesystem{Path: t.TempDir()}}
+func folder(tb testing.TB) Storage {
+	tb.Helper()
+	return Storage{Filesystem: &Filesystem{Path: tb.TempDir()}}
 }
 
 // created returns a connection to a fresh repository, and the repository.
-func created(t *testing.T, s Storage) (Connection, *Repository) {
-	t.Helper()
-	ctx := testContext(t)
-	c := connection(t, s)
-	require.NoError(t, Create(ctx, c, CreateOptions{}))
+func created(tb testing.TB, s Storage) (Connection, *Repository) {
+	tb.Helper()
+	ctx := testContext(tb)
+	c := connection(tb, s)
+	require.NoError(tb, Create(ctx, c, CreateOptions{}))
 	r, err := Open(ctx, c)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, r.Close(context.Background())) })
-	require.NoError(t, r.Furnish(ctx))
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, r.Close(context.Background())) })
+	require.NoError(tb, r.Furnish(ctx))
 	return c, r
 }
 
