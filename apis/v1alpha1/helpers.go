@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -177,3 +179,17 @@ func (p SnapshotPhase) Terminal() bool {
 
 // Terminal reports whether a Restore is over.
 func (p RestorePhase) Terminal() bool { return p == RestoreCompleted || p == RestoreFailed }
+
+// maxLabelValue is the most that Kubernetes takes.
+const maxLabelValue = 63
+
+// LabelValue is a name as the value of a label. A name may be four times as long as a label's value; a long one is cut
+// and marked with its own hash, so that two that begin alike stay apart.
+func LabelValue(name string) string {
+	if len(name) <= maxLabelValue {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	tail := "-" + hex.EncodeToString(sum[:4])
+	return strings.TrimRight(name[:maxLabelValue-len(tail)], "-.") + tail
+}

@@ -20,7 +20,7 @@ const (
 	LabelSnapshotID = prefix + "snapshot-id"
 	// LabelRepositoryUID holds the UID of the repository object a Snapshot lies in.
 	LabelRepositoryUID = prefix + "repository-uid"
-	// LabelConfig and LabelPolicy both hold the name of a Snapshot's policy.
+	// LabelConfig and LabelPolicy both hold the name of a Snapshot's policy, as LabelValue gives it.
 	LabelConfig = prefix + "config"
 	LabelPolicy = prefix + "policy"
 	// LabelOperation names the operation of a mover Job.

@@ -86,7 +86,7 @@ func (r *Reconciler) stagedMeta(s *scope, name string) metav1.ObjectMeta {
 			kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue,
 			kopiurv1.LabelOperation: operationStage,
 			kopiurv1.LabelOwnerUID:  string(s.obj.UID),
-			kopiurv1.LabelPolicy:    s.w.Policy.Name,
+			kopiurv1.LabelPolicy:    kopiurv1.LabelValue(s.w.Policy.Name),
 		},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: s.obj.Name, UID: s.obj.UID, Controller: new(true)}},
 	}

@@ -6,6 +6,7 @@ package snapshot_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -209,6 +210,22 @@ func TestARefusedCreateIsTriedAgain(t *testing.T) {
 			l.succeeds()
 		})
 	}
+}
+
+// TestLongNames: the longest names that the API server takes, which no label's value may have.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.policy.Name, l.snapshot.Name = strings.Repeat("a.bc", 63), strings.Repeat("x.yz", 63)
+	l.snapshot.Spec.PolicyRef.Name = l.policy.Name
+	l.policy.Spec.CopyMethod = kopiurv1.CopySnapshot
+	l.base()
+	l.withStorage(storagev1.VolumeBindingImmediate).snapshotClass()
+	l.Create(l.snapshot)
+	l.StartController()
+	l.succeeds()
+	assert.Equal(t, kopiurv1.LabelValue(l.policy.Name), l.snapshot.Labels[kopiurv1.LabelPolicy])
+	l.nothingStaged()
 }
 
 // TestPolicyTurnsToDirect: the copy that was begun goes before the live volume is read.

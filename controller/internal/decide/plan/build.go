@@ -55,8 +55,8 @@ func Origin(s *kopiurv1.Snapshot) string {
 // Labels of a Snapshot by which it is found again.
 func Labels(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy, r *moverjob.Repository) map[string]string {
 	return map[string]string{
-		kopiurv1.LabelConfig:        p.Name,
-		kopiurv1.LabelPolicy:        p.Name,
+		kopiurv1.LabelConfig:        kopiurv1.LabelValue(p.Name),
+		kopiurv1.LabelPolicy:        kopiurv1.LabelValue(p.Name),
 		kopiurv1.LabelOrigin:        Origin(s),
 		kopiurv1.LabelRepositoryUID: string(r.UID),
 	}
@@ -123,7 +123,7 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 		Layers:        Layers(s, p),
 		FailurePolicy: s.Spec.FailurePolicy,
 		Source:        &moverjob.Mount{Claim: claim, Path: mount, ReadOnly: source.ReadOnlyOrDefault()},
-		Labels:        map[string]string{kopiurv1.LabelPolicy: p.Name},
+		Labels:        map[string]string{kopiurv1.LabelPolicy: kopiurv1.LabelValue(p.Name)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("snapshot %s/%s: %w", s.Namespace, s.Name, err)
