@@ -117,6 +117,8 @@ type place struct {
 	name string
 	// fresh: the folder was made by this restore, so nothing of that name is in it.
 	fresh bool
+	// parts are names in the snapshot's folder that look like those of parts; nil nearly always.
+	parts map[string]bool
 }
 
 // dir restores a folder: itself, then what is in it, then its owner, mode and time. The time has to be last, every
@@ -146,8 +148,9 @@ func (w *restorer) children(ctx context.Context, dir *os.Root, fresh bool, rel s
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
+	parts := partsAmong(entries)
 	run := func(e *snapshot.DirEntry) {
-		if err := w.entry(ctx, place{dir, e.Name, fresh}, path.Join(rel, e.Name), e); err != nil {
+		if err := w.entry(ctx, place{dir, e.Name, fresh, parts}, path.Join(rel, e.Name), e); err != nil {
 			cancel(err) // the first one wins
 		}
 	}

@@ -323,7 +323,7 @@ func TestRestoreGoesOnWhereItEnded(t *testing.T) {
 	writeFile(t, filepath.Join(dst, "a"), strings.Repeat("a", 100), 0o600)
 	require.NoError(t, os.Chtimes(filepath.Join(dst, "a"), old, old))
 	writeFile(t, filepath.Join(dst, "b"), strings.Repeat("?", 100), 0o600)
-	writeFile(t, filepath.Join(dst, partName("c")), "ccc", 0o600)
+	writeFile(t, filepath.Join(dst, partName("c", nil)), "ccc", 0o600)
 
 	out, err := restored(t, src, Restore{Target: dst, SkipExisting: true})
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -143,7 +144,7 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 		}
 	} else {
 		// The name is the same in every attempt, so that what a killed one left is used up and not left behind.
-		tmp.name = partName(e.Name)
+		tmp.name = partName(e.Name, at.parts)
 		if !at.fresh {
 			if err := at.in.Remove(tmp.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return targetError(rel, err)
@@ -159,7 +160,7 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 		}
 		return targetError(rel, err)
 	}
-	if tmp != at {
+	if tmp.name != at.name {
 		if err := at.in.Rename(tmp.name, at.name); err != nil {
 			_ = at.in.Remove(tmp.name)
 			return targetError(rel, err)
@@ -297,10 +298,32 @@ func isSame(st fs.FileInfo, e *snapshot.DirEntry) bool {
 		st.ModTime().Truncate(time.Second).Equal(e.ModTime.ToTime().Truncate(time.Second))
 }
 
-func partName(name string) string {
+const partPrefix = ".kopiur-part-"
+
+// partName is what a file is called until it is whole. A restore that was killed may have left such a name, and a backup
+// may have stored it since: as an entry of the snapshot it is data like any other, and no part may take its place.
+func partName(name string, taken map[string]bool) string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return fmt.Sprintf(".kopiur-part-%016x", h.Sum64())
+	for {
+		_, _ = h.Write([]byte(name))
+		if part := fmt.Sprintf("%s%016x", partPrefix, h.Sum64()); !taken[part] {
+			return part
+		}
+	}
+}
+
+// partsAmong are the entries whose names look like those of parts.
+func partsAmong(entries []*snapshot.DirEntry) map[string]bool {
+	var out map[string]bool
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name, partPrefix) {
+			if out == nil {
+				out = map[string]bool{}
+			}
+			out[e.Name] = true
+		}
+	}
+	return out
 }
 
 func targetError(rel string, err error) error {
