@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"strings"
 	"time"
 
@@ -131,12 +132,24 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 	return job, nil
 }
 
+// taken are paths that the mover has for itself: those of its runtime, its own executable and its volumes. A mount over
+// one of them, or inside, ends with a pod that cannot start or whose result nobody can read.
+var taken = []string{
+	"/dev", "/proc", "/sys", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/mover", "/tmp",
+	"/run/kopiur", "/run/secrets", "/var/run", work.CacheDir,
+}
+
 // mountPath is where the mover sees the source: at the path it is filed under, so that messages name files as the user
 // knows them. A path that cannot be a mount point is only a name.
-func mountPath(path string) string {
-	clean := strings.TrimRight(path, "/")
-	if clean == "" || !strings.HasPrefix(clean, "/") || strings.Contains(clean, ":") || strings.Contains(clean, "..") {
+func mountPath(filedUnder string) string {
+	clean := path.Clean(filedUnder)
+	if clean == "/" || !strings.HasPrefix(clean, "/") || strings.Contains(clean, ":") || strings.Contains(filedUnder, "..") {
 		return work.SourceDir
+	}
+	for _, t := range taken {
+		if strings.HasPrefix(clean+"/", t+"/") || strings.HasPrefix(t, clean+"/") {
+			return work.SourceDir
+		}
 	}
 	return clean
 }

@@ -201,7 +201,12 @@ func TestWorkSpec(t *testing.T) {
 // TestMountPath: a recorded path that cannot be a mount point is only a name.
 func TestMountPath(t *testing.T) {
 	t.Parallel()
-	for path, want := range map[string]string{"/data": "/data", "/data/": "/data", "/": work.SourceDir, "/a:b": work.SourceDir, "/a/../b": work.SourceDir} {
+	for path, want := range map[string]string{
+		"/data": "/data", "/data/": "/data", "/": work.SourceDir, "/a:b": work.SourceDir, "/a/../b": work.SourceDir,
+		"/etc/app": "/etc/app", "/var/lib/app": "/var/lib/app", "/movers": "/movers", "/run/app": "/run/app",
+		"/etc": work.SourceDir, "/dev": work.SourceDir, "//dev": work.SourceDir, "/proc/1": work.SourceDir, "/mover": work.SourceDir,
+		"/tmp/x": work.SourceDir, "/var": work.SourceDir, "/var/cache/kopia/": work.SourceDir, "/run": work.SourceDir,
+	} {
 		w := world(func(w *plan.World) { w.Policy.Spec.Sources[0].SourcePathOverride = path })
 		p := plan.Decide(w, now)
 		require.Equal(t, plan.Start, p.Action, path)
