@@ -174,6 +174,36 @@ func TestFailedReopens(t *testing.T) {
 	}
 }
 
+// TestRotatedSecretsOverwriteNothing: the volume that a Restore wrote to before it failed may be in use since.
+func TestRotatedSecretsOverwriteNothing(t *testing.T) {
+	t.Parallel()
+	written := &work.RestoreResult{FilesRestored: 3, BytesRestored: 9, Ownership: work.Ownership{Failed: 1}}
+	for name, tc := range map[string]struct {
+		result work.Result
+		opens  bool
+	}{
+		"all was written, but for owners":     {work.Result{Code: work.CodePermissionDenied, Restore: written}, false},
+		"a full volume":                       {work.Result{Code: work.CodeNoSpace, Restore: written}, false},
+		"credentials that expired on the way": {work.Result{Code: work.CodeAccessDenied, Restore: written}, true},
+		"nothing was written":                 {work.Result{Code: work.CodePermissionDenied}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.result.Operation = "restore"
+			w := fromSnapshot(result(tc.result))
+			w = then(w, restore.Decide(w, now))
+			require.Equal(t, kopiurv1.RestoreFailed, w.Restore.Status.Phase)
+			w.Job, w.Outcome = nil, moverjob.Outcome{State: moverjob.Absent, Terminal: true}
+			w.Credentials.Version = "2"
+			p := restore.Decide(w, now.Add(48*time.Hour))
+			assert.Equal(t, tc.opens, p.Job != nil)
+			assert.Equal(t, !tc.opens, p.Keep)
+			w.Restore.Generation = 2
+			assert.NotNil(t, restore.Decide(w, now.Add(48*time.Hour)).Job, "an edit is a wish")
+		})
+	}
+}
+
 func TestLeftoversStandInTheWay(t *testing.T) {
 	t.Parallel()
 	w := fromSnapshot(outcome(moverjob.Outcome{State: moverjob.Wedged, Message: "ImagePullBackOff"}))

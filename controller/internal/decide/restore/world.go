@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
@@ -132,8 +133,8 @@ func InFlight(r *kopiurv1.Restore) bool {
 	return j != nil && j.Name != "" && j.EndedAt == ""
 }
 
-// Holds reports whether a Restore is over: completed, or failed with the spec and the credentials that it has now. A
-// failure without a run (a refused spec, a foreign claim) never holds: what it names may have changed.
+// Holds reports whether a Restore is over: completed, or failed with the spec and the credentials that it has now, or
+// with that spec after it had written. A failure without a run (a refused spec, a foreign claim) never holds: what it names may have changed.
 func Holds(w World) bool {
 	r := w.Restore
 	switch {
@@ -147,5 +148,18 @@ func Holds(w World) bool {
 		generation = j.Generation
 	}
 	version := w.Credentials.Version
-	return generation == r.Generation && (version == "" || version == r.Status.ResolvedCredentialVersion)
+	return generation == r.Generation && (version == "" || version == r.Status.ResolvedCredentialVersion || wroteBefore(r))
+}
+
+// wroteBefore reports whether a failed Restore has written files, and did not fail for its credentials. Other ones would
+// not mend it, and Secrets are rotated at any time: by then an application may have worked with the volume for months,
+// and what it wrote would be overwritten. Only an edit of the spec is somebody's wish to restore again.
+func wroteBefore(r *kopiurv1.Restore) bool {
+	switch work.Code(r.Status.Failure.KopiaErrorClass) {
+	case work.CodeAuthFailure, work.CodeAccessDenied, work.CodeMissingCredentials:
+		return false
+	default:
+		p := r.Status.Progress
+		return p != nil && (p.FilesRestored > 0 || p.BytesRestored > 0)
+	}
 }
