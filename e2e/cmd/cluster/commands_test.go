@@ -48,6 +48,8 @@ func TestAClusterOfTheUsersIsUsedAsItIs(t *testing.T) {
 
 func TestWithoutAClusterEveryVerbSaysSo(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
+	// The cluster that these tests run beside has a name of its own in the environment.
+	t.Setenv("KOPIUR_CLUSTER", "absent")
 	for _, args := range [][]string{{"kubeconfig"}, {"load-image", "x.tar"}, {"exec", "--", "true"}, {"kubeconfig", "--control-plane-only"}} {
 		_, _, err := execute(t, args...)
 		require.ErrorContains(t, err, "does not run", "%v", args)
