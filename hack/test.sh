@@ -58,7 +58,7 @@ run_go() {
 	shift 2
 	(
 		cd "$dir"
-		if [[ $dir == hack/* ]]; then export GOWORK=off; fi
+		if [[ $dir == hack/* || $dir == e2e/cluster/binaries ]]; then export GOWORK=off; fi
 		go test -json -timeout "$timeout" "$@" 2>&1
 	) | tee "$out/${label//\//-}.json" | out/bin/testsum ${VERBOSE:+-v} -out "$out/${label//\//-}.count" || status=1
 }
@@ -111,6 +111,8 @@ if [[ -n $cluster ]]; then
 	else
 		: >"$out/cluster.env"
 		if [[ -z ${KUBECONFIG:-} ]]; then
+			# The storage that every cluster test trusts.
+			run_go driver e2e/cluster/binaries ./cmd/csi-hostpath
 			echo "test  starting a cluster"
 			# One that ran before stays, whoever started it.
 			out/bin/cluster kubeconfig >/dev/null 2>&1 || box=1
