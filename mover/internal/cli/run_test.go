@@ -82,6 +82,12 @@ func TestTheSameRequestIsStoredOnce(t *testing.T) {
 	other := p.snapshot()
 	other.RequestID = "request-2"
 	assert.False(t, p.ok(other).Snapshot.Found)
+
+	elsewhere := p.snapshot()
+	elsewhere.Operation.Snapshot.Identity.Path = "/pvc/other"
+	third := p.ok(elsewhere).Snapshot
+	assert.False(t, third.Found, "what was filed elsewhere is another source: the policy was edited between two attempts")
+	assert.NotEqual(t, first.SnapshotID, third.SnapshotID)
 }
 
 func TestUnchangedIsNotStored(t *testing.T) {

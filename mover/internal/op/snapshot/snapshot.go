@@ -42,8 +42,11 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotResul
 		if err != nil {
 			return nil, op.Cause(env.Soft, err)
 		}
-		if len(found) > 0 {
-			return earlier(found[0])
+		for _, f := range found {
+			// The policy may have been edited since: what was filed elsewhere holds another source.
+			if f.Identity == op.Identity(s.Identity) {
+				return earlier(f)
+			}
 		}
 	}
 	out, err := r.Upload(ctx, upload(env, spec))
