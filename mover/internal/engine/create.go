@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/kopia/kopia/repo"
+	"github.com/kopia/kopia/repo/blob"
 	"github.com/kopia/kopia/repo/compression"
 	"github.com/kopia/kopia/repo/ecc"
 	"github.com/kopia/kopia/repo/encryption"
@@ -62,6 +63,11 @@ func Create(ctx context.Context, c Connection, o CreateOptions) error {
 	}
 	defer st.Close(context.WithoutCancel(ctx))
 	c.Storage.prepare()
+	if loc.begun {
+		if err := undo(ctx, st); err != nil {
+			return fmt.Errorf("remove what a create that was killed left in the %s: %w", c.Storage, err)
+		}
+	}
 	err = repo.Initialize(ctx, st, &repo.NewRepositoryOptions{
 		BlockFormat: format.ContentFormat{
 			Hash: or(o.Hash, DefaultHash), Encryption: o.Encryption, ECC: o.ECC, ECCOverheadPercent: o.ECCOverheadPercent,
@@ -71,6 +77,22 @@ func Create(ctx context.Context, c Connection, o CreateOptions) error {
 	}, c.Password)
 	if err != nil && !errors.Is(err, repo.ErrAlreadyInitialized) {
 		return fmt.Errorf("create the repository in the %s: %w", c.Storage, err)
+	}
+	return nil
+}
+
+// undo removes the blob that kopia writes before the repository, and without one takes for damage. There is no other
+// blob, so nothing was ever stored.
+func undo(ctx context.Context, st blob.Storage) error {
+	_, err := st.GetMetadata(ctx, format.KopiaRepositoryBlobID)
+	switch {
+	case err == nil:
+		return nil // somebody else was quicker
+	case !errors.Is(err, blob.ErrBlobNotFound):
+		return fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	if err := st.DeleteBlob(ctx, format.KopiaBlobCfgBlobID); err != nil {
+		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	return nil
 }

@@ -37,6 +37,8 @@ type location struct {
 	initialized bool
 	// found names one thing that is there although no repository is.
 	found string
+	// begun: there is what kopia writes before it writes the repository, and nothing else. Whoever did was killed.
+	begun bool
 }
 
 // probe asks the storage what it holds, once and without kopia's retries, so that the answer is typed and quick.
@@ -94,10 +96,13 @@ func (s Storage) probeFolder(ctx context.Context, readOnly bool) (location, erro
 			sharded = true
 		case name == format.KopiaRepositoryBlobID+".f":
 			return location{initialized: true}, nil
-		case !isLeftover(name) && loc.found == "":
+		case name == format.KopiaBlobCfgBlobID+".f":
+			loc.begun = true
+		case !isLeftover(name) && !isTorn(name) && loc.found == "":
 			loc.found = name
 		}
 	}
+	loc.begun = loc.begun && loc.found == ""
 	if loc.found == "" || !sharded {
 		return loc, nil
 	}
@@ -127,7 +132,8 @@ func (s S3) probe(ctx context.Context) (location, error) {
 	defer cancel() // ends the listing, which runs in a goroutine of the client
 	var loc location
 	// The listing comes first: its answer has a body, so a missing bucket is told apart from a missing key.
-	first := <-cli.ListObjects(ctx, s.Bucket, minio.ListObjectsOptions{Prefix: s.Prefix, Recursive: true, MaxKeys: 1})
+	keys := cli.ListObjects(ctx, s.Bucket, minio.ListObjectsOptions{Prefix: s.Prefix, Recursive: true, MaxKeys: 1})
+	first := <-keys
 	if first.Err != nil {
 		return location{}, s3Error(first.Err)
 	}
@@ -140,10 +146,20 @@ func (s S3) probe(ctx context.Context) (location, error) {
 		return location{initialized: true}, nil
 	}
 	var answer minio.ErrorResponse
-	if errors.As(err, &answer) && answer.Code == minio.NoSuchKey {
+	if !errors.As(err, &answer) || answer.Code != minio.NoSuchKey {
+		return location{}, s3Error(err)
+	}
+	if first.Key != s.Prefix+format.KopiaBlobCfgBlobID {
 		return loc, nil
 	}
-	return location{}, s3Error(err)
+	second := <-keys
+	if second.Err != nil {
+		return location{}, s3Error(second.Err)
+	}
+	if second.Key == "" {
+		loc.found, loc.begun = "", true
+	}
+	return loc, nil
 }
 
 func s3Error(err error) error {

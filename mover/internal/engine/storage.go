@@ -15,6 +15,7 @@ import (
 	"github.com/kopia/kopia/repo/blob/filesystem"
 	"github.com/kopia/kopia/repo/blob/s3"
 	"github.com/kopia/kopia/repo/blob/throttling"
+	"github.com/kopia/kopia/repo/format"
 )
 
 // Modes of a filesystem repository: many movers with different uids share it through one group.
@@ -165,4 +166,14 @@ func isLeftover(name string) bool {
 	default:
 		return strings.HasPrefix(name, ".nfs")
 	}
+}
+
+// isTorn reports whether a file is one of those that kopia was writing when a create was killed.
+func isTorn(name string) bool {
+	for _, whole := range []string{".shards", format.KopiaBlobCfgBlobID + ".f", format.KopiaRepositoryBlobID + ".f"} {
+		if strings.HasPrefix(name, whole+".tmp.") {
+			return true
+		}
+	}
+	return false
 }
