@@ -85,6 +85,29 @@ func TestNamesThatAreNotUTF8FailTheSnapshotButSaveIt(t *testing.T) {
 	assert.Equal(t, "UnsupportedName", r.Snapshot.Unstored.Paths[0].Reason)
 }
 
+// What a snapshot could not read is never taken for what was deleted since.
+func TestDeletionNeedsAWholeSnapshot(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.write(p.source, "a\xff", "one")
+	p.write(p.source, "b", "two")
+	p.create()
+	r, _ := p.run(p.snapshot())
+	require.NotEmpty(t, r.Snapshot.SnapshotID)
+	p.write(p.target, "a\xff", "precious")
+	restore := work.Restore{SnapshotID: r.Snapshot.SnapshotID, TargetPath: p.target, Options: work.RestoreOptions{EnableFileDeletion: new(true)}}
+	r, exit := p.run(p.spec(work.Operation{Restore: &restore}))
+	assert.Equal(t, work.CodeInvalidSpec, r.Code)
+	assert.Equal(t, work.ExitPermanent, exit)
+	assert.Contains(t, r.Message, "lacks 1 entries")
+	assert.FileExists(t, filepath.Join(p.target, "a\xff"))
+	assert.NoFileExists(t, filepath.Join(p.target, "b"), "nothing was written")
+
+	restore.Options.EnableFileDeletion = nil
+	assert.Equal(t, int64(1), p.ok(p.spec(work.Operation{Restore: &restore})).Restore.FilesRestored)
+	assert.FileExists(t, filepath.Join(p.target, "a\xff"))
+}
+
 // K-5 and F-2: an owner that cannot be given back is counted, or refused before the first byte.
 func TestRestoreOfAnotherOwnersFiles(t *testing.T) { //nolint:paralleltest // runs itself in a child
 	if os.Geteuid() == 0 {

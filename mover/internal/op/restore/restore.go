@@ -37,6 +37,12 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.RestoreResult, 
 		return nil, err
 	}
 	o := options(env, *s)
+	if lacks := snap.Failed + snap.Tolerated; o.DeleteExtra && lacks > 0 {
+		// What could not be read when the snapshot was taken is not in it, and may well be whole in the target.
+		return nil, &classify.Coded{Code: work.CodeInvalidSpec, Message: fmt.Sprintf(
+			"the snapshot lacks %d entries that could not be read, and enableFileDeletion would delete them from the target; "+
+				"nothing was written; restore without enableFileDeletion, or another snapshot", lacks)}
+	}
 	strict := !op.Or(s.Options.IgnorePermissionErrors, true)
 	if uid := os.Geteuid(); strict && !o.SkipOwners && uid != 0 && snap.RootOwner() != uid {
 		// Said before the first byte is written, not after the last one (F-2).
