@@ -124,7 +124,8 @@ func live(o Outcome, job *batchv1.Job, pods []corev1.Pod, startup time.Duration,
 			gone := now.Sub(d.Time)
 			if gone >= nodeLostAfter {
 				o.State = NodeLost
-				o.Message = fmt.Sprintf("pod %s on node %s has not ended for %s after it was deleted: bring the node back, or delete the pod with --force once you know that it no longer runs", p.Name, p.Spec.NodeName, gone.Round(time.Minute))
+				// The time and not how long ago it is: a text that changes by itself would be a write with every look.
+				o.Message = fmt.Sprintf("pod %s on node %s was deleted, should have ended at %s and has not: bring the node back, or delete the pod with --force once you know that it no longer runs", p.Name, p.Spec.NodeName, d.UTC().Format(time.RFC3339))
 				return o
 			}
 			o.State, o.Message, o.Recheck = Waiting, "pod "+p.Name+" is being deleted", nodeLostAfter-gone

@@ -91,7 +91,7 @@ func TestDecide(t *testing.T) {
 		"a pod that cannot start says why":                      {job(), []corev1.Pod{pod("p", time.Minute, waiting)}, moverjob.Waiting, "", "ImagePullBackOff"},
 		"and is wedged after the startup deadline":              {job(), []corev1.Pod{pod("p", 5*time.Minute, waiting)}, moverjob.Wedged, "", "ImagePullBackOff"},
 		"a pod that is being deleted is waited for":             {job(), []corev1.Pod{leaving}, moverjob.Waiting, "", "being deleted"},
-		"a pod that never ends is on a lost node":               {job(), []corev1.Pod{hanging}, moverjob.NodeLost, "", "--force"},
+		"a pod that never ends is on a lost node":               {job(), []corev1.Pod{hanging}, moverjob.NodeLost, "", "should have ended at " + now.Add(-11*time.Minute).UTC().Format(time.RFC3339)},
 		"a success in an older pod beats a retryable newer one": {job(), []corev1.Pod{pod("a", 2*time.Minute, ended(t, work.CodeOK)), pod("b", time.Minute, ended(t, work.CodeCanceled))}, moverjob.Finished, work.CodeOK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
