@@ -233,6 +233,7 @@ func TestDeadlineOrDefault(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want work.Deadline }{
 		"nothing set means two days":                     {work.Deadline{}, work.Deadline{SoftSeconds: work.DefaultSoftSeconds, HardSeconds: work.DefaultHardSeconds}},
 		"a short hard deadline keeps a tenth for saving": {work.Deadline{HardSeconds: 100}, work.Deadline{SoftSeconds: 90, HardSeconds: 100}},
+		"more than a timer holds is as long as it holds": {work.Deadline{HardSeconds: 1 << 62}, work.Deadline{SoftSeconds: work.MaxSeconds - 300, HardSeconds: work.MaxSeconds}},
 		"a soft deadline behind the hard one is moved":   {work.Deadline{SoftSeconds: 500, HardSeconds: 100}, work.Deadline{SoftSeconds: 90, HardSeconds: 100}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -51,11 +51,16 @@ const (
 	DefaultSoftSeconds int64 = DefaultHardSeconds - 300
 )
 
+// MaxSeconds bounds every time that a user gives in seconds: ten years, which nothing lasts. Larger ones do not fit into
+// the nanoseconds of a timer, which then fires at once.
+const MaxSeconds int64 = 10 * 365 * 24 * 3600
+
 // OrDefault fills in what the deadline leaves out. A soft deadline is never behind the hard one.
 func (d Deadline) OrDefault() Deadline {
 	if d.HardSeconds <= 0 {
 		d.HardSeconds = DefaultHardSeconds
 	}
+	d.HardSeconds = min(d.HardSeconds, MaxSeconds)
 	if d.SoftSeconds <= 0 || d.SoftSeconds > d.HardSeconds {
 		d.SoftSeconds = d.HardSeconds - min(300, d.HardSeconds/10)
 	}

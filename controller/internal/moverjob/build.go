@@ -217,7 +217,7 @@ func TTL(repo Repository, layers ...*kopiurv1.MoverSpec) int32 {
 // StartupDeadline is how long the mover's pod may take to run.
 func StartupDeadline(p *kopiurv1.FailurePolicy) time.Duration {
 	if p != nil && p.PodStartupDeadlineSeconds != nil {
-		return time.Duration(*p.PodStartupDeadlineSeconds) * time.Second
+		return time.Duration(min(*p.PodStartupDeadlineSeconds, work.MaxSeconds)) * time.Second
 	}
 	return DefaultStartupDeadline
 }

@@ -5,6 +5,7 @@ package moverjob_test
 
 import (
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -170,6 +171,14 @@ func TestDeadlinesStandBehindOneAnother(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, int64(600), spec.Deadline.HardSeconds)
 	assert.Less(t, spec.Deadline.SoftSeconds, spec.Deadline.HardSeconds)
+
+	// "For ever" must not become "at once".
+	endless := &kopiurv1.FailurePolicy{ActiveDeadlineSeconds: new(int64(math.MaxInt64)), PodStartupDeadlineSeconds: new(int64(math.MaxInt64))}
+	req.FailurePolicy = endless
+	job, err = moverjob.Build(req)
+	require.NoError(t, err)
+	assert.Positive(t, *job.Spec.ActiveDeadlineSeconds)
+	assert.Positive(t, moverjob.StartupDeadline(endless))
 }
 
 func TestMerge(t *testing.T) {

@@ -4,6 +4,7 @@
 package connect_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -356,5 +357,14 @@ func TestAnything(t *testing.T) {
 		require.False(t, p.Start && flight, "two attempts at once")
 		require.False(t, p.Verdict == connect.Ready && p.Status.UniqueID == "", "Ready without an id")
 		require.GreaterOrEqual(t, p.After, time.Duration(0))
+	}
+}
+
+// TestADeadlineIsNeverInThePast: a number that no timer holds means "for ever", not "at once".
+func TestADeadlineIsNeverInThePast(t *testing.T) {
+	t.Parallel()
+	b := &kopiurv1.BootstrapSpec{FailurePolicy: &kopiurv1.FailurePolicy{ActiveDeadlineSeconds: new(int64(math.MaxInt64))}}
+	for kills := range int32(4) {
+		assert.Equal(t, work.MaxSeconds, connect.Deadline(b, kills))
 	}
 }

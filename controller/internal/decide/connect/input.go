@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
@@ -118,7 +119,7 @@ func Ladder(n int32) time.Duration {
 func Deadline(p *kopiurv1.BootstrapSpec, kills int32) int64 {
 	base := defaultDeadline
 	if p != nil && p.FailurePolicy != nil && p.FailurePolicy.ActiveDeadlineSeconds != nil {
-		base = *p.FailurePolicy.ActiveDeadlineSeconds
+		base = min(*p.FailurePolicy.ActiveDeadlineSeconds, work.MaxSeconds)
 	}
 	limit := max(maxDeadline, base)
 	d := base
