@@ -20,6 +20,9 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
 
+// operation labels the Jobs and pods that write into a claim.
+const operation = "restore"
+
 // observe reads what the decision needs, and no more: a finished Restore costs nothing but a look at its Job in the
 // cache, and one with a mover at work no request to the API server but the end of its log.
 func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.Restore) (decide.World, error) {
@@ -169,11 +172,43 @@ func (r *Reconciler) observeTarget(ctx context.Context, w *decide.World) error {
 	}
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		if p.Labels[kopiurv1.LabelOwnerUID] != string(obj.UID) && alive(p) && p.Spec.NodeName != "" && mounts(p, name) {
+		if p.Labels[kopiurv1.LabelOwnerUID] == string(obj.UID) || !alive(p) || !mounts(p.Spec, name) {
+			continue
+		}
+		switch {
+		case p.Labels[kopiurv1.LabelManagedBy] == kopiurv1.ManagedByValue && p.Labels[kopiurv1.LabelOperation] == operation:
+			w.Writers = append(w.Writers, "pod "+p.Name)
+		case p.Spec.NodeName != "":
 			w.Users = append(w.Users, "pod "+p.Name)
 		}
 	}
+	if err := r.observeWriters(ctx, w, name); err != nil {
+		return err
+	}
 	slices.Sort(w.Users)
+	slices.Sort(w.Writers)
+	return nil
+}
+
+// observeWriters finds the Jobs of other Restores that write into a claim: a Job is there before its first pod is, and
+// between two of them.
+func (r *Reconciler) observeWriters(ctx context.Context, w *decide.World, claim string) error {
+	var jobs batchv1.JobList
+	if err := r.Client.List(ctx, &jobs, client.InNamespace(w.Restore.Namespace), client.MatchingLabels{
+		kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue,
+		kopiurv1.LabelOperation: operation,
+	}); err != nil {
+		return fmt.Errorf("list the restores of namespace %s: %w", w.Restore.Namespace, err)
+	}
+	for i := range jobs.Items {
+		j := &jobs.Items[i]
+		over := slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+			return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
+		})
+		if !over && j.Labels[kopiurv1.LabelOwnerUID] != string(w.Restore.UID) && mounts(j.Spec.Template.Spec, claim) {
+			w.Writers = append(w.Writers, "job "+j.Name)
+		}
+	}
 	return nil
 }
 
@@ -200,8 +235,8 @@ func alive(p *corev1.Pod) bool {
 	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
-func mounts(p *corev1.Pod, claim string) bool {
-	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+func mounts(p corev1.PodSpec, claim string) bool {
+	return slices.ContainsFunc(p.Volumes, func(v corev1.Volume) bool {
 		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
 	})
 }

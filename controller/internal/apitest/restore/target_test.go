@@ -108,6 +108,28 @@ func TestReadWriteOncePodInUseIsWaitedFor(t *testing.T) {
 	w.untilReady(r)
 }
 
+// TestOneRestoreWritesAtATime: two movers in one volume would take the parts of each other for their own.
+func TestOneRestoreWritesAtATime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hold := make(chan struct{})
+	w.on("restore", func(p *testenv.Play) { p.Hold = hold })
+	w.claim("data")
+	w.begin()
+	first := w.restore(into("data"))
+	w.until(first, kopiurv1.ConditionReconciling, metav1.ConditionTrue, kopiurv1.ReasonMoverRunning)
+	second := first.DeepCopy()
+	second.ObjectMeta = metav1.ObjectMeta{Name: "second", Namespace: w.Namespace}
+	second.Status = kopiurv1.RestoreStatus{}
+	w.Create(second)
+	w.until(second, kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonPVCInUse)
+	assert.Empty(t, w.jobsOf(second))
+	close(hold)
+	w.untilReady(first)
+	w.touch(second) // stands for the recheck after a minute
+	w.untilReady(second)
+}
+
 // TestDeletingARestoreLeavesTheData: there is no garbage collector here, so that ownership is what can be looked at.
 func TestDeletingARestoreLeavesTheData(t *testing.T) {
 	t.Parallel()

@@ -112,6 +112,10 @@ func TestGates(t *testing.T) {
 			fromSnapshot(existing, claim(""), func(w *restore.World) { w.Claim.DeletionTimestamp = &metav1.Time{Time: now} }),
 			restore.Progressing, kopiurv1.RestorePending, kopiurv1.ReasonTargetPVCMissing, kopiurv1.ConditionTargetAvailable, "being deleted",
 		},
+		"another Restore writes into the claim": {
+			fromSnapshot(existing, claim(""), func(w *restore.World) { w.Writers = []string{"job v-other-1"} }),
+			restore.Progressing, kopiurv1.RestorePending, kopiurv1.ReasonPVCInUse, kopiurv1.ConditionTargetAvailable, "by another Restore (job v-other-1)",
+		},
 		"a ReadWriteOncePod claim in use cannot be mounted": {
 			fromSnapshot(existing, claim("", corev1.ReadWriteOncePod), func(w *restore.World) { w.Users = []string{"pod db-0"} }),
 			restore.Progressing, kopiurv1.RestorePending, kopiurv1.ReasonPVCInUse, kopiurv1.ConditionTargetAvailable, "in use by pod db-0",

@@ -37,6 +37,11 @@ func (d *decision) target() bool {
 	case pvc.DeletionTimestamp != nil:
 		d.set(kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonTargetPVCMissing, "claim %s is being deleted", name)
 		return d.wait(0, kopiurv1.ReasonTargetPVCMissing, "claim %s is being deleted", name)
+	case len(d.Writers) > 0 && !d.writesNothing():
+		// Each would take the parts of the other for its own, and both would be recorded as complete.
+		d.set(kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonPVCInUse,
+			"claim %s is being restored into by another Restore (%s)", name, quoted(d.Writers))
+		return d.wait(recheck, kopiurv1.ReasonPVCInUse, "claim %s is being restored into by another Restore (%s); this one starts when that has ended", name, quoted(d.Writers))
 	case len(d.Users) > 0 && slices.Contains(pvc.Spec.AccessModes, corev1.ReadWriteOncePod) && !d.writesNothing():
 		d.set(kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonPVCInUse,
 			"claim %s is ReadWriteOncePod and in use by %s", name, quoted(d.Users))

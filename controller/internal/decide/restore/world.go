@@ -33,8 +33,8 @@ type World struct {
 	NamespaceLabels, NamespaceAnnotations map[string]string
 	// Claim of the target.
 	Claim *corev1.PersistentVolumeClaim
-	// Users are the running pods of others that use the claim.
-	Users []string
+	// Users are the running pods of others that use the claim, Writers the Jobs and pods of other Restores into it.
+	Users, Writers []string
 	// Job that status.job names, and what it amounts to.
 	Job     *batchv1.Job
 	Outcome moverjob.Outcome
