@@ -26,9 +26,10 @@ import (
 	"github.com/kopiur/kopiur/controller/setup"
 )
 
-// Wait is how long a test waits for the controller, and Tick how often it looks.
+// Wait is how long a test waits for the controller, and Tick how often it looks. Wait is longer than every requeue that
+// stands behind a watch: a controller that was killed between a look and its watch converges only by that.
 const (
-	Wait = 15 * time.Second
+	Wait = time.Minute
 	Tick = 50 * time.Millisecond
 )
 
