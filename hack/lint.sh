@@ -18,7 +18,8 @@ for module in "$@"; do
 	[[ -n $(find "$module" -name '*.go' -not -path '*/testdata/*' -print -quit) ]] || continue
 	echo "lint  $module"
 	args=(--config "$root/.golangci.yml")
-	if [[ ${verb[0]} == run && $module == e2e ]]; then args+=(--build-tags e2e); fi
+	# Tests behind a tag are code as well. Of a pair (soak and not soak) the everyday half is looked at.
+	if [[ ${verb[0]} == run ]]; then args+=(--build-tags e2e,interop); fi
 	(
 		cd "$module"
 		# Helpers are modules of their own outside the workspace.
