@@ -171,6 +171,23 @@ func TestRulesExcludeBeforeAnythingIsCounted(t *testing.T) {
 	assert.Equal(t, []string{"keep"}, stored(t, r, up.Snapshot))
 }
 
+// A folder's own rules are honoured beside the policy's, as docs/reference/what-is-stored.md says.
+func TestAFolderMayLeaveOutItsOwn(t *testing.T) {
+	t.Parallel()
+	src := t.TempDir()
+	writeFile(t, filepath.Join(src, "cache/.kopiaignore"), "*.tmp\n", 0o644)
+	writeFile(t, filepath.Join(src, "cache/a.tmp"), "x", 0o644)
+	writeFile(t, filepath.Join(src, "cache/a"), "x", 0o644)
+	writeFile(t, filepath.Join(src, "b.tmp"), "x", 0o644)
+	_, r := created(t, folder(t))
+	up, err := r.Upload(testContext(t), uploadOf(src))
+	require.NoError(t, err)
+	got := stored(t, r, up.Snapshot)
+	assert.NotContains(t, got, "cache/a.tmp")
+	assert.Contains(t, got, "cache/a")
+	assert.Contains(t, got, "b.tmp", "the rule is the folder's, not its parent's")
+}
+
 // Kopia would store both under the name a�b, and keep one of them.
 func TestNamesThatAreNotUTF8(t *testing.T) {
 	t.Parallel()

@@ -181,6 +181,11 @@ func (g *walk) credentials() {
 func (g *walk) source() {
 	const kind = kopiurv1.ConditionSourcePVCAvailable
 	name := SourceOf(g.w.Snapshot, g.w.Policy).PVC.Name
+	if name == g.w.Repository.Needs().Claim {
+		// Also as a copy: each backup would store all those before it once more, until the volume is full.
+		g.hold("", kopiurv1.ReasonInvalidSpec, 0, "claim %s holds the repository itself: it cannot be its own source; name another claim in the sources of SnapshotPolicy %s", name, g.w.Policy.Name)
+		return
+	}
 	c := g.w.Source
 	if staged := g.w.Snapshot.Status.Staged; c == nil && staged != nil && g.w.StagedClaim != nil && serves(g.w, *staged) {
 		// The copy is made and outlives its source.

@@ -74,6 +74,14 @@ func TestGates(t *testing.T) {
 				w.Policy.Spec.Sources = append(w.Policy.Spec.Sources, kopiurv1.Source{PVC: &kopiurv1.LocalRef{Name: "more"}})
 			}), fail, failed, kopiurv1.ReasonInvalidSpec, "set spec.source.sourceIndex to one of 0 to 1", 0, plan.OpPrepare,
 		},
+		"a copy of the repository's own claim would store the repository in itself": {
+			world(copying, func(w *plan.World) {
+				name := w.Policy.Spec.Sources[0].PVC.Name
+				w.Repository.Spec.Backend = kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{
+					Path: "/repository", Volume: &kopiurv1.RepositoryVolume{PVC: &kopiurv1.LocalRef{Name: name}},
+				}}
+			}), wait, pending, kopiurv1.ReasonInvalidSpec, "it cannot be its own source", 0, "",
+		},
 		"the source does not exist in the policy": {
 			world(func(w *plan.World) { w.Snapshot.Spec.Source = &kopiurv1.SnapshotSource{SourceIndex: 1} }), fail, failed, kopiurv1.ReasonInvalidSpec, "has 1 sources, counted from 0", 0, plan.OpPrepare,
 		},
