@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,9 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
+
+// lookTimeout bounds the last look before a mover starts: all other starts wait for it.
+const lookTimeout = 10 * time.Second
 
 // lookAgain is how soon an object is looked at that the cache has not seen yet.
 const lookAgain = time.Second
@@ -80,6 +84,13 @@ func (r *Reconciler) ensureJob(ctx context.Context, s *scope) error {
 	if s.plan.Job == nil {
 		return nil
 	}
+	if s.plan.Job.Labels[kopiurv1.LabelOperation] == operation {
+		r.starting.Lock()
+		defer r.starting.Unlock()
+		if err := r.soleWriter(ctx, s); err != nil {
+			return err
+		}
+	}
 	err := moverjob.Ensure(ctx, r.Client, s.plan.Job)
 	taken := errors.Is(err, moverjob.ErrNameTaken)
 	if apierrors.IsNotFound(err) {
@@ -91,6 +102,27 @@ func (r *Reconciler) ensureJob(ctx context.Context, s *scope) error {
 		return loop.Stallf(kopiurv1.ReasonJobNameTaken, "Job %s belongs to another object: delete it, or give this Restore another name", s.plan.Job.Name)
 	}
 	return err //nolint:wrapcheck // the step says so
+}
+
+// soleWriter looks once more for Jobs of other Restores in the claim, past the cache: Restores that one event woke were
+// all decided before any of their Jobs was seen. Only the leader creates Jobs, so its lock is enough.
+func (r *Reconciler) soleWriter(ctx context.Context, s *scope) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	for _, v := range s.plan.Job.Spec.Template.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil || v.PersistentVolumeClaim.ReadOnly || v.Name != moverjob.TargetVolume {
+			continue
+		}
+		claim := v.PersistentVolumeClaim.ClaimName
+		writers, err := writersOf(ctx, r.Live, s.obj, claim)
+		if err != nil {
+			return err
+		}
+		if len(writers) > 0 {
+			return loop.Waitf(lookAgain, kopiurv1.ReasonPVCInUse, "claim %s is being restored into by another Restore (%s); this one starts when that has ended", claim, strings.Join(writers, ", "))
+		}
+	}
+	return nil
 }
 
 // report turns the plan's findings into conditions and events, and its state into the reconcile's end.

@@ -8,6 +8,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +35,11 @@ import (
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=create;delete;get;list;patch;watch
 
 // Reconciler of Restores.
-type Reconciler struct{ deps.Deps }
+type Reconciler struct {
+	deps.Deps
+	// starting makes one step of the last look for other writers and the create that follows it.
+	starting sync.Mutex
+}
 
 // Setup adds the reconciler to a manager.
 func Setup(mgr ctrl.Manager, d deps.Deps) error {

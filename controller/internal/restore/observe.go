@@ -182,34 +182,38 @@ func (r *Reconciler) observeTarget(ctx context.Context, w *decide.World) error {
 			w.Users = append(w.Users, "pod "+p.Name)
 		}
 	}
-	if err := r.observeWriters(ctx, w, name); err != nil {
+	writers, err := writersOf(ctx, r.Client, obj, name)
+	if err != nil {
 		return err
 	}
+	w.Writers = append(w.Writers, writers...)
 	slices.Sort(w.Users)
 	slices.Sort(w.Writers)
 	return nil
 }
 
-// observeWriters finds the Jobs of other Restores that write into a claim: a Job is there before its first pod is, and
+// writersOf finds the Jobs of other Restores that write into a claim: a Job is there before its first pod is, and
 // between two of them.
-func (r *Reconciler) observeWriters(ctx context.Context, w *decide.World, claim string) error {
+func writersOf(ctx context.Context, c client.Reader, obj *kopiurv1.Restore, claim string) ([]string, error) {
 	var jobs batchv1.JobList
-	if err := r.Client.List(ctx, &jobs, client.InNamespace(w.Restore.Namespace), client.MatchingLabels{
+	if err := c.List(ctx, &jobs, client.InNamespace(obj.Namespace), client.MatchingLabels{
 		kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue,
 		kopiurv1.LabelOperation: operation,
 	}); err != nil {
-		return fmt.Errorf("list the restores of namespace %s: %w", w.Restore.Namespace, err)
+		return nil, fmt.Errorf("list the restores of namespace %s: %w", obj.Namespace, err)
 	}
+	var out []string
 	for i := range jobs.Items {
 		j := &jobs.Items[i]
 		over := slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 			return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
 		})
-		if !over && j.Labels[kopiurv1.LabelOwnerUID] != string(w.Restore.UID) && mounts(j.Spec.Template.Spec, claim) {
-			w.Writers = append(w.Writers, "job "+j.Name)
+		if !over && j.Labels[kopiurv1.LabelOwnerUID] != string(obj.UID) && mounts(j.Spec.Template.Spec, claim) {
+			out = append(out, "job "+j.Name)
 		}
 	}
-	return nil
+	slices.Sort(out)
+	return out, nil
 }
 
 // observeStrays finds pods of earlier Jobs that a deletion in the background has not reached yet.

@@ -4,6 +4,7 @@
 package restore_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -106,6 +107,43 @@ func TestReadWriteOncePodInUseIsWaitedFor(t *testing.T) {
 	require.NoError(t, w.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
 	w.touch(r)
 	w.untilReady(r)
+}
+
+// TestRestoresThatBeginTogetherTakeTurns: all of them are woken by one event, before any cache shows the Job of another.
+func TestRestoresThatBeginTogetherTakeTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hold := make(chan struct{})
+	w.on("restore", func(p *testenv.Play) { p.Hold = hold })
+	w.claim("data")
+	var all []*kopiurv1.Restore
+	first := w.restore(into("data"))
+	all = append(all, first)
+	for i := range 7 {
+		next := first.DeepCopy()
+		next.ObjectMeta = metav1.ObjectMeta{Name: fmt.Sprintf("together-%d", i), Namespace: w.Namespace}
+		next.Status = kopiurv1.RestoreStatus{}
+		w.Create(next)
+		all = append(all, next)
+	}
+	w.begin()
+	// One writes, all others wait and say so.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		waiting := 0
+		for _, r := range all {
+			w.GetC(c, r)
+			if conditionOf(r, kopiurv1.ConditionTargetAvailable).Reason == kopiurv1.ReasonPVCInUse {
+				waiting++
+			}
+		}
+		assert.Equal(c, len(all)-1, waiting)
+	}, testenv.Wait, testenv.Tick)
+	movers := 0
+	for _, r := range all {
+		movers += len(w.jobsOf(r))
+	}
+	assert.Equal(t, 1, movers, "one mover in the claim")
+	close(hold)
 }
 
 // TestOneRestoreWritesAtATime: two movers in one volume would take the parts of each other for their own.
