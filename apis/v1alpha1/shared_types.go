@@ -4,8 +4,7 @@
 package v1alpha1
 
 import (
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Duration is a length of time such as 90s, 10m or 1h30m; bare digits are seconds. It is kept as text and parsed at use,
@@ -81,6 +80,117 @@ type ObjectRef struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
+// PolicyRef names a SnapshotPolicy.
+type PolicyRef struct {
+	// name of the SnapshotPolicy.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// namespace of the SnapshotPolicy; the referring object's own where it is left out.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// CronSpec says when something runs.
+type CronSpec struct {
+	// cron has five fields: minute, hour, day of month, month, day of week. A field may be the single letter H: a value
+	// that follows from the object's own name, so that many objects do not run at once.
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=256
+	Cron string `json:"cron"`
+	// jitter delays each run by up to that much, at most 24h; the same run by the same delay on every replica.
+	// +optional
+	Jitter Duration `json:"jitter,omitempty"`
+	// timezone by its IANA name, such as Europe/Berlin; the repository's scheduleDefaults, else UTC, where it is left out.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Timezone string `json:"timezone,omitempty"`
+}
+
+// CredentialProjection copies a ClusterRepository's Secrets into the namespace where the mover runs.
+type CredentialProjection struct {
+	// enabled asks for the copy. The ClusterRepository has to allow it, and the chart's features.credentialProjection has
+	// to be on.
+	// +kubebuilder:default=false
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+}
+
+// Retention says which snapshots are kept; what no rule keeps is deleted. Periods are counted in UTC, and in each the
+// newest snapshot is the one that is kept.
+// +kubebuilder:validation:XValidation:rule="(has(self.keepLatest) ? self.keepLatest : 0) + (has(self.keepHourly) ? self.keepHourly : 0) + (has(self.keepDaily) ? self.keepDaily : 0) + (has(self.keepWeekly) ? self.keepWeekly : 0) + (has(self.keepMonthly) ? self.keepMonthly : 0) + (has(self.keepAnnual) ? self.keepAnnual : 0) > 0",message="retention must keep something: leave it out to keep every snapshot, or set at least one of keepLatest, keepHourly, keepDaily, keepWeekly, keepMonthly, keepAnnual to 1 or more"
+type Retention struct {
+	// keepLatest snapshots, whatever their age.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	KeepLatest *int32 `json:"keepLatest,omitempty"`
+	// keepHourly is for how many hours one snapshot each is kept.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	KeepHourly *int32 `json:"keepHourly,omitempty"`
+	// keepDaily is for how many days one snapshot each is kept.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	KeepDaily *int32 `json:"keepDaily,omitempty"`
+	// keepWeekly is for how many ISO weeks one snapshot each is kept.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	KeepWeekly *int32 `json:"keepWeekly,omitempty"`
+	// keepMonthly is for how many months one snapshot each is kept.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	KeepMonthly *int32 `json:"keepMonthly,omitempty"`
+	// keepAnnual is for how many years one snapshot each is kept.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	KeepAnnual *int32 `json:"keepAnnual,omitempty"`
+}
+
+// DeletionPolicy says what happens to the stored data when its object is deleted.
+// +kubebuilder:validation:Enum=Delete;Retain;Orphan
+type DeletionPolicy string
+
+// Deletion policies.
+const (
+	// DeletionDelete deletes the data from the repository.
+	DeletionDelete DeletionPolicy = "Delete"
+	// DeletionRetain keeps the data.
+	DeletionRetain DeletionPolicy = "Retain"
+	// DeletionOrphan keeps the data, and an event and a metric say so for each object.
+	DeletionOrphan DeletionPolicy = "Orphan"
+)
+
+// CascadePolicy says what happens to the data of Snapshots whose schedule or policy is deleted.
+// +kubebuilder:validation:Enum=Retain;Delete
+type CascadePolicy string
+
+// Cascade policies.
+const (
+	CascadeRetain CascadePolicy = "Retain"
+	CascadeDelete CascadePolicy = "Delete"
+)
+
+// WorkloadExec runs a command in a container of a running pod.
+type WorkloadExec struct {
+	// podSelector must match exactly one running pod of the namespace. It must not be empty.
+	PodSelector metav1.LabelSelector `json:"podSelector"`
+	// container of the pod; its first where it is left out.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Container string `json:"container,omitempty"`
+	// command and its arguments; no shell is involved unless you name one. It can be read in the pod's spec, so it is no
+	// place for passwords.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=4096
+	// +listType=atomic
+	Command []string `json:"command"`
+	// timeout of the command, 1h where it is left out.
+	// +optional
+	Timeout Duration `json:"timeout,omitempty"`
+}
+
 // LocalRef names an object in the same namespace.
 type LocalRef struct {
 	// name of the object.
@@ -105,110 +215,6 @@ type FailurePolicy struct {
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	PodStartupDeadlineSeconds *int64 `json:"podStartupDeadlineSeconds,omitempty"`
-}
-
-// Throttle limits the traffic of one mover. What is left out is not limited.
-type Throttle struct {
-	// uploadBytesPerSecond limits writes to the store.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	UploadBytesPerSecond int64 `json:"uploadBytesPerSecond,omitempty"`
-	// downloadBytesPerSecond limits reads from the store.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	DownloadBytesPerSecond int64 `json:"downloadBytesPerSecond,omitempty"`
-	// readOpsPerSecond limits read requests.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	ReadOpsPerSecond int64 `json:"readOpsPerSecond,omitempty"`
-	// writeOpsPerSecond limits write requests.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	WriteOpsPerSecond int64 `json:"writeOpsPerSecond,omitempty"`
-}
-
-// CacheSpec sizes the mover's cache, a volume that lives as long as the pod.
-type CacheSpec struct {
-	// capacity of the cache volume; kopia's own limits are derived from it and stay below 80 % of it.
-	// +optional
-	Capacity *resource.Quantity `json:"capacity,omitempty"`
-	// contentCacheSizeMb overrides the derived limit for file contents.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	ContentCacheSizeMB int64 `json:"contentCacheSizeMb,omitempty"`
-	// metadataCacheSizeMb overrides the derived limit for metadata.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	MetadataCacheSizeMB int64 `json:"metadataCacheSizeMb,omitempty"`
-}
-
-// MoverSpec shapes the mover of one recipe. It is merged field by field over the repository's moverDefaults.
-type MoverSpec struct {
-	// resources of the mover's container.
-	// +optional
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// cache of the mover.
-	// +optional
-	Cache *CacheSpec `json:"cache,omitempty"`
-	// securityContext of the mover's container. Loosening it needs the Namespace annotation
-	// kopiur.home-operations.com/privileged-movers.
-	// +optional
-	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`
-	// podSecurityContext of the mover's pod.
-	// +optional
-	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
-	// privilegedMode runs the mover as root with just the capabilities that reading (or restoring) files of any owner
-	// takes. It needs the Namespace annotation kopiur.home-operations.com/privileged-movers.
-	// +optional
-	PrivilegedMode *bool `json:"privilegedMode,omitempty"`
-	// ttlSecondsAfterFinished is how long the finished Job stays, 3600 where it is left out.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-}
-
-// MoverDefaults shape every mover of a repository.
-type MoverDefaults struct {
-	// securityContext of the movers' container.
-	// +optional
-	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`
-	// podSecurityContext of the movers' pods.
-	// +optional
-	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
-	// resources of the movers' container.
-	// +optional
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// cache of the movers.
-	// +optional
-	Cache *CacheSpec `json:"cache,omitempty"`
-	// nodeSelector of the movers' pods.
-	// +optional
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// tolerations of the movers' pods.
-	// +kubebuilder:validation:MaxItems=100
-	// +listType=atomic
-	// +optional
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// affinity of the movers' pods.
-	// +optional
-	Affinity *corev1.Affinity `json:"affinity,omitempty"`
-	// ttlSecondsAfterFinished is how long finished Jobs stay, 3600 where it is left out.
-	// +kubebuilder:validation:Minimum=0
-	// +optional
-	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
-	// throttle limits the traffic of each mover.
-	// +optional
-	Throttle *Throttle `json:"throttle,omitempty"`
-	// podLabels are added to the movers' Jobs and pods. Keys of Kopiur's own are refused.
-	// +kubebuilder:validation:MaxProperties=50
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kopiur.home-operations.com/') && k != 'app.kubernetes.io/managed-by')",message="podLabels must not use kopiur.home-operations.com/ keys or app.kubernetes.io/managed-by: Kopiur finds its own Jobs by them"
-	// +optional
-	PodLabels map[string]string `json:"podLabels,omitempty"`
-	// podAnnotations are added to the movers' pods. Keys of Kopiur's own are refused.
-	// +kubebuilder:validation:MaxProperties=50
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('kopiur.home-operations.com/') && k != 'app.kubernetes.io/managed-by')",message="podAnnotations must not use kopiur.home-operations.com/ keys or app.kubernetes.io/managed-by"
-	// +optional
-	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
 }
 
 // Identity is what kopia files a snapshot under: username@hostname:sourcePath.
