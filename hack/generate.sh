@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates everything that is derived from Go code: deepcopy methods, CRDs, the controller's permissions.
+# Generates everything that is derived from Go code: deepcopy methods, CRDs and their reference, permissions.
 #
 #     hack/generate.sh           into the tree
 #     hack/generate.sh --check   into a temporary folder, and fails with the difference if the tree is stale
@@ -34,6 +34,14 @@ if compgen -G 'apis/v1alpha1/*_types.go' >/dev/null; then
 	rm -rf "${dest:?}/$crds" && mkdir -p "$dest/charts/kopiur"
 	mv "$fresh" "$dest/$crds" && chmod 0755 "$dest/$crds"
 	outputs+=("$deepcopy" "$crds")
+
+	reference=docs/reference/api
+	fresh=$(mktemp -d)
+	"$chartgen" reference -out "$fresh" "$dest/$crds"
+	rm -rf "${dest:?}/$reference" && mkdir -p "$dest/docs/reference"
+	mv "$fresh" "$dest/$reference" && chmod 0755 "$dest/$reference"
+	"$chartgen" conditions -out "$dest/docs/reference/conditions.md" apis/v1alpha1
+	outputs+=("$reference" docs/reference/conditions.md)
 fi
 
 if grep -rqs '+kubebuilder:rbac' controller --include='*.go'; then

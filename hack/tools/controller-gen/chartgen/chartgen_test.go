@@ -39,6 +39,71 @@ func TestCRDsKeepOurTextsAndDropTheOthers(t *testing.T) {
 	}
 }
 
+func TestReferenceSaysWhatTheCRDsSay(t *testing.T) {
+	t.Parallel()
+	crds, out := t.TempDir(), t.TempDir()
+	if err := writeCRDs(crds, "github.com/kopiur/kopiur/", []string{sample}); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeReference(out, crds); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(out, "box.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(raw)
+	for _, want := range []string{
+		"# Box\n", "## spec\n", "| `toleration` | object |", "toleration is ours, what is in it is not.",
+		"| `size` \\* | integer | `3` | size has bounds. One of", "(min 1, max 9)", "Rule: size must be odd.",
+		"| `lids[].name` \\* | string |",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "tolerationSeconds") {
+		t.Error("the page opens a type of Kubernetes itself")
+	}
+	index, err := os.ReadFile(filepath.Join(out, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(index), "[Box](box.md)") {
+		t.Errorf("the index lacks the page: %s", index)
+	}
+}
+
+func TestConditionsRefuseAWordWithoutAnExplanation(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, body string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("package p\n"+body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("conditions.go", "// Conditions of boxes.\nconst (\n\t// ConditionFull: nothing fits.\n\tConditionFull = \"Full\"\n)\n")
+	write("reasons.go", "// Reasons of boxes.\nconst (\n\t// ReasonWet is set in rain. Dry it.\n\tReasonWet = \"Wet\"\n)\n")
+	out := filepath.Join(dir, "conditions.md")
+	if err := writeConditions(out, dir); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| `Full` | nothing fits. |", "| `Wet` | is set in rain. Dry it. |"} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("the page lacks %q:\n%s", want, raw)
+		}
+	}
+	write("reasons.go", "const (\n\tReasonWet = \"Wet\"\n)\n")
+	if err := writeConditions(out, dir); err == nil || !strings.Contains(err.Error(), "ReasonWet") {
+		t.Errorf("want a refusal that names the constant, got %v", err)
+	}
+}
+
 func TestRBACSplitsClusterAndOwnNamespace(t *testing.T) {
 	t.Parallel()
 	got, err := generateRBAC([]string{sample})

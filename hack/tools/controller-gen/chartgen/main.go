@@ -7,6 +7,8 @@
 //
 //	chartgen crds  -out charts/kopiur/crds ./v1alpha1
 //	chartgen rbac  -out charts/kopiur/files/rbac.yaml ./...
+//	chartgen reference -out docs/reference/api charts/kopiur/crds
+//	chartgen conditions -out docs/reference/conditions.md apis/v1alpha1
 //	chartgen sizes charts/kopiur/crds
 package main
 
@@ -26,7 +28,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("usage: chartgen crds|rbac|sizes …")
+		return errors.New("usage: chartgen crds|rbac|reference|conditions|sizes …")
 	}
 	flags := flag.NewFlagSet("chartgen "+args[0], flag.ContinueOnError)
 	out := flags.String("out", "", "where to write")
@@ -39,6 +41,10 @@ func run(args []string) error {
 		return writeCRDs(*out, *own, flags.Args())
 	case "rbac":
 		return writeRBAC(*out, flags.Args())
+	case "reference":
+		return writeReference(*out, flags.Arg(0))
+	case "conditions":
+		return writeConditions(*out, flags.Arg(0))
 	case "sizes":
 		return checkSizes(os.Stdout, flags.Arg(0))
 	}

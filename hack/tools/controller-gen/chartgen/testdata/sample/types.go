@@ -29,4 +29,20 @@ type Box struct {
 type BoxSpec struct {
 	// toleration is ours, what is in it is not.
 	Toleration corev1.Toleration `json:"toleration,omitempty"`
+	// size has bounds.
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Enum=1;3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=9
+	// +kubebuilder:validation:XValidation:rule="self % 2 == 1",message="size must be odd"
+	Size int32 `json:"size"`
+	// lids close it.
+	// +optional
+	Lids []Lid `json:"lids,omitempty"`
+}
+
+// Lid closes a box.
+type Lid struct {
+	// name of the lid.
+	Name string `json:"name"`
 }
