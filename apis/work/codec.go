@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"unicode/utf8"
 )
 
@@ -17,8 +18,9 @@ const (
 	MaxSpecBytes = 96 << 10
 	// MaxResultBytes is the kubelet's limit for a termination message.
 	MaxResultBytes = 4096
-	// maxMessageBytes bounds the sentence, so that counters always fit beside it.
+	// maxMessageBytes and maxWarningBytes bound the sentences, so that counters always fit beside it.
 	maxMessageBytes = 1024
+	maxWarningBytes = 512
 )
 
 // ErrTooLarge is returned for a Spec over MaxSpecBytes.
@@ -63,44 +65,73 @@ func DecodeSpec(text string) (Spec, error) {
 	return s, nil
 }
 
-// EncodeResult renders a Result in at most MaxResultBytes: it clips the sentence and drops named paths from the end
-// until the rest fits. Counters and ids are never dropped.
+// EncodeResult renders a Result in at most MaxResultBytes: it drops named paths from the end, the longest list first,
+// and then shortens the sentence until the rest fits. Counters and ids are never dropped.
 func EncodeResult(r Result) ([]byte, error) {
 	r.APIVersion = APIVersion
-	r.Message = Clip(r.Message, maxMessageBytes)
-	for {
-		b, err := json.Marshal(r)
-		if err != nil {
+	r.Message, r.Warning = Clip(r.Message, maxMessageBytes), Clip(r.Warning, maxWarningBytes)
+	b, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	if len(b) <= MaxResultBytes {
+		return b, nil
+	}
+	// A copy that shares nothing with the caller's value.
+	var c Result
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	for len(b) > MaxResultBytes {
+		switch list := longestPaths(reflect.ValueOf(&c)); {
+		case list != nil:
+			*list = (*list)[:len(*list)-1]
+		case c.Warning != "":
+			c.Warning = Clip(c.Warning, len(c.Warning)/2)
+		case c.Message != "":
+			c.Message = Clip(c.Message, len(c.Message)/2)
+		default:
+			return nil, fmt.Errorf("encode result: %d bytes without its message, at most %d", len(b), MaxResultBytes)
+		}
+		if b, err = json.Marshal(c); err != nil {
 			return nil, fmt.Errorf("encode result: %w", err)
 		}
-		if len(b) <= MaxResultBytes {
-			return b, nil
-		}
-		if !dropPath(&r) {
-			if r.Message == "" {
-				return nil, fmt.Errorf("encode result: %d bytes without its message, at most %d", len(b), MaxResultBytes)
-			}
-			r.Message = Clip(r.Message, len(r.Message)/2)
-		}
 	}
+	return b, nil
 }
 
-// dropPath removes the last named path without touching the caller's slices.
-func dropPath(r *Result) bool {
-	if s := r.Snapshot; s != nil && s.Unstored != nil && len(s.Unstored.Paths) > 0 {
-		u, c := *s.Unstored, *s
-		u.Paths = u.Paths[:len(u.Paths)-1]
-		c.Unstored = &u
-		r.Snapshot = &c
-		return true
+// longestPaths finds the longest list of named paths anywhere in a result, nil where none is left.
+func longestPaths(v reflect.Value) *[]EntryFault {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		if list, ok := v.Interface().(*[]EntryFault); ok {
+			if len(*list) == 0 {
+				return nil
+			}
+			return list
+		}
+		return longestPaths(v.Elem())
+	case reflect.Struct:
+		var found *[]EntryFault
+		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() {
+				continue
+			}
+			f := v.Field(i)
+			if f.Kind() != reflect.Pointer {
+				f = f.Addr()
+			}
+			if list := longestPaths(f); list != nil && (found == nil || len(*list) > len(*found)) {
+				found = list
+			}
+		}
+		return found
+	default:
+		return nil
 	}
-	if s := r.Restore; s != nil && len(s.Ownership.Paths) > 0 {
-		c := *s
-		c.Ownership.Paths = c.Ownership.Paths[:len(c.Ownership.Paths)-1]
-		r.Restore = &c
-		return true
-	}
-	return false
 }
 
 // DecodeResult reads a termination message. Anything that is not a valid Result is ErrNoResult: the kubelet puts the

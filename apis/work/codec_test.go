@@ -252,3 +252,26 @@ func TestCodesAgree(t *testing.T) {
 	assert.False(t, work.Code("Fine").Valid())
 	assert.False(t, work.CodeLost.Valid(), "a mover cannot report its own loss")
 }
+
+func TestEncodeResultShortensTheLongestListFirst(t *testing.T) {
+	t.Parallel()
+	paths := func(n int) []work.EntryFault {
+		out := make([]work.EntryFault, n)
+		for i := range out {
+			out[i].Path = strings.Repeat("x", 300)
+		}
+		return out
+	}
+	b, err := work.EncodeResult(work.Result{
+		Operation: "snapshot", Code: work.CodeOK, Warning: strings.Repeat("w", 4000),
+		Snapshot: &work.SnapshotResult{Unstored: &work.Unstored{Paths: paths(12)}},
+		Restore:  &work.RestoreResult{Ownership: work.Ownership{Paths: paths(4)}},
+	})
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(b), work.MaxResultBytes)
+	back, err := work.DecodeResult(string(b))
+	require.NoError(t, err)
+	assert.Len(t, back.Restore.Ownership.Paths, 4, "the shorter list is whole")
+	assert.Greater(t, len(back.Snapshot.Unstored.Paths), 3)
+	assert.NotEmpty(t, back.Warning, "the warning is shortened, not dropped")
+}

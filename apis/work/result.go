@@ -13,6 +13,8 @@ type Result struct {
 	Code       Code   `json:"code"`
 	// Message is one sentence for the user, without anything secret or volatile (J-6).
 	Message string `json:"message,omitempty"`
+	// Warning is one sentence about what went on all the same and should be put right: a cache that cannot be used.
+	Warning string `json:"warning,omitempty"`
 	// StartTime and EndTime are the mover's own clock.
 	StartTime time.Time `json:"startTime,omitzero"`
 	EndTime   time.Time `json:"endTime,omitzero"`

@@ -3,7 +3,11 @@
 
 package work
 
-import "time"
+import (
+	"reflect"
+	"strings"
+	"time"
+)
 
 // APIVersion names the version of this protocol. Both sides refuse any other.
 const APIVersion = "work.kopiur.home-operations.com/v1"
@@ -146,12 +150,11 @@ type Operation struct {
 // Name is the operation's key, "" unless exactly one is set.
 func (o Operation) Name() string {
 	name, n := "", 0
-	for k, set := range map[string]bool{
-		"bootstrap": o.Bootstrap != nil, "snapshot": o.Snapshot != nil,
-		"resolve": o.Resolve != nil, "restore": o.Restore != nil,
-	} {
-		if set {
-			name, n = k, n+1
+	v := reflect.ValueOf(o)
+	for i := range v.NumField() {
+		if !v.Field(i).IsNil() {
+			tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			name, n = tag, n+1
 		}
 	}
 	if n != 1 {

@@ -8,6 +8,7 @@ package term
 import (
 	"encoding/json"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -52,29 +53,44 @@ func (r *Redactor) Text(s string) string {
 	return s
 }
 
-// Result redacts the texts of a Result and leaves the caller's value alone.
+// Result redacts every text of a Result and leaves the caller's value alone. It looks for texts by itself, so that no
+// operation can forget one of its own. Ids and the protocol's own words are no texts.
 func (r *Redactor) Result(in work.Result) work.Result {
-	in.Message = r.Text(in.Message)
-	if s := in.Snapshot; s != nil && s.Unstored != nil {
-		u, c := *s.Unstored, *s
-		u.Paths = r.faults(u.Paths)
-		c.Unstored = &u
-		in.Snapshot = &c
+	bare := work.Result{Operation: in.Operation, Code: in.Code, StartTime: in.StartTime, EndTime: in.EndTime, Message: r.Text(in.Message)}
+	b, err := json.Marshal(in)
+	if err != nil {
+		return bare
 	}
-	if s := in.Restore; s != nil {
-		c := *s
-		c.Ownership.Paths = r.faults(c.Ownership.Paths)
-		in.Restore = &c
+	var out work.Result
+	if err := json.Unmarshal(b, &out); err != nil {
+		return bare
 	}
-	return in
+	r.walk(reflect.ValueOf(&out).Elem(), "")
+	return out
 }
 
-func (r *Redactor) faults(in []work.EntryFault) []work.EntryFault {
-	out := slices.Clone(in)
-	for i := range out {
-		out[i].Path, out[i].Reason = r.Text(out[i].Path), r.Text(out[i].Reason)
+func (r *Redactor) walk(v reflect.Value, name string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			r.walk(v.Elem(), name)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				r.walk(v.Field(i), f.Name)
+			}
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			r.walk(v.Index(i), name)
+		}
+	case reflect.String:
+		own := name == "APIVersion" || name == "Operation" || strings.HasSuffix(name, "ID")
+		if v.Type() == reflect.TypeFor[string]() && !own {
+			v.SetString(r.Text(v.String()))
+		}
 	}
-	return out
 }
 
 // quoted is a text inside JSON quotes.

@@ -48,10 +48,12 @@ func TestRedactor(t *testing.T) {
 		assert.Equal(t, want, r.Text(in))
 	}
 	res := work.Result{
-		Message: "key+/key", Snapshot: &work.SnapshotResult{Unstored: &work.Unstored{Paths: []work.EntryFault{{Path: "a/key+/key", Reason: "key+/key"}}}},
+		Operation: "key+/key", Message: "key+/key", Warning: "key+/key", Snapshot: &work.SnapshotResult{Unstored: &work.Unstored{Paths: []work.EntryFault{{Path: "a/key+/key", Reason: "key+/key"}}}},
 		Restore: &work.RestoreResult{Ownership: work.Ownership{Paths: []work.EntryFault{{Path: "key+/key"}}}},
 	}
 	got := r.Result(res)
+	assert.Equal(t, "key+/key", got.Operation, "the protocol's own words stay: the controller could not read the result without them")
+	got.Operation = ""
 	assert.NotContains(t, fmt.Sprintf("%+v %+v %+v", got, *got.Snapshot.Unstored, *got.Restore), "key+/key")
 	assert.Equal(t, "a/key+/key", res.Snapshot.Unstored.Paths[0].Path, "the caller's value is untouched")
 }
