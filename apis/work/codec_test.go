@@ -5,6 +5,7 @@ package work_test
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,7 +46,7 @@ func specs() map[string]work.Spec {
 	s3.Throttle = &work.Throttle{UploadBytesPerSecond: 1000}
 	s3.ExpectedUniqueID = ""
 	id := work.Identity{Username: "web", Hostname: "apps", Path: "/pvc/data"}
-	return map[string]work.Spec{
+	out := map[string]work.Spec{
 		"bootstrap-create": {RequestID: "u-1", Repository: s3, Operation: work.Operation{Bootstrap: &work.Bootstrap{Create: &work.Create{Hash: "BLAKE3-256-128"}}}},
 		"snapshot": {
 			RequestID: "u-2", Repository: repository(), Deadline: work.Deadline{SoftSeconds: 3300, HardSeconds: 3600},
@@ -60,10 +61,12 @@ func specs() map[string]work.Spec {
 			Options: work.RestoreOptions{EnableFileDeletion: new(true), IgnorePermissionErrors: new(false)},
 		}}},
 	}
+	maps.Copy(out, copySpecs())
+	return out
 }
 
 func results() map[string]work.Result {
-	return map[string]work.Result{
+	out := map[string]work.Result{
 		"bootstrap-ok": {
 			Operation: "bootstrap", Code: work.CodeOK, StartTime: at("2026-03-05T02:00:00Z"), EndTime: at("2026-03-05T02:00:01Z"),
 			Bootstrap: &work.BootstrapResult{UniqueID: "0011aabb", Created: true, ConnectSeconds: 0.25, SnapshotCount: 3, TotalBytes: 99, IndexBlobCount: 2},
@@ -85,6 +88,8 @@ func results() map[string]work.Result {
 		}},
 		"wrong-password": {Operation: "bootstrap", Code: work.CodeAuthFailure, Message: "the repository password is wrong"},
 	}
+	maps.Copy(out, copyResults())
+	return out
 }
 
 func golden(t *testing.T, name string, got []byte) {

@@ -40,6 +40,8 @@ const (
 	CodeRepositoryVanished Code = "RepositoryVanished"
 	// CodeLocationOccupied: the store holds something that is not a kopia repository; nothing was written.
 	CodeLocationOccupied Code = "LocationOccupied"
+	// CodeSourceEmpty: the source of a copy holds nothing that could be copied; the destination was left as it is.
+	CodeSourceEmpty Code = "SourceEmpty"
 	// CodeInvalidSpec: the work spec is not understood.
 	CodeInvalidSpec Code = "InvalidSpec"
 	// CodeUnknown: none of the above. Not retried.
@@ -82,7 +84,7 @@ func (c Code) ExitCode() int {
 func (c Code) Valid() bool {
 	switch c {
 	case CodeOK, CodeAuthFailure, CodeAccessDenied, CodePermissionDenied, CodeNotFound, CodeMissingCredentials,
-		CodeRepositoryNotInitialized, CodeRepositoryVanished, CodeLocationOccupied, CodeInvalidSpec, CodeUnknown:
+		CodeRepositoryNotInitialized, CodeRepositoryVanished, CodeLocationOccupied, CodeSourceEmpty, CodeInvalidSpec, CodeUnknown:
 		return true
 	default:
 		return c.Retryable() && c != CodeLost

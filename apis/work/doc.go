@@ -6,5 +6,8 @@
 // stream of Events on standard output. Both sides share these types and the same golden files under testdata, so that
 // a change of the wire is a visible diff.
 //
-// The package does no I/O and knows neither Kubernetes nor kopia.
+// Where a mover works with a second process (a command whose output is a backup, a person who browses) the two speak in
+// frames over a unix socket; see FrameKind.
+//
+// The package opens nothing itself and knows neither Kubernetes nor kopia.
 package work

@@ -30,6 +30,7 @@ type Event struct {
 	Message string `json:"message,omitempty"`
 
 	Progress *Progress `json:"progress,omitempty"`
+	Page     *Page     `json:"page,omitempty"`
 	Result   *Result   `json:"result,omitempty"`
 }
 

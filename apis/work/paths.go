@@ -12,6 +12,23 @@ const (
 	AuthDir = "/run/kopiur/repository/auth"
 	// CADir holds the CA bundle's ConfigMap.
 	CADir = "/run/kopiur/repository/ca"
+	// SourceSecretsDir and DestinationSecretsDir take the place of the three above in an operation with two repositories:
+	// each holds the folders SecretsPassword, SecretsAuth and SecretsCA, so that equal keys of two Secrets never meet.
+	SourceSecretsDir      = "/run/kopiur/source"
+	DestinationSecretsDir = "/run/kopiur/destination"
+	SecretsPassword       = "password"
+	SecretsAuth           = "auth"
+	SecretsCA             = "ca"
+	// SourceRepositoryDir and DestinationRepositoryDir are where two filesystem repositories of one operation are mounted,
+	// whatever path each has elsewhere: they may be the same (J-11).
+	SourceRepositoryDir      = "/repository/source"
+	DestinationRepositoryDir = "/repository/destination"
+	// StreamSocket is in a volume that the mover shares with the helper that runs a command.
+	StreamSocket = "/run/kopiur/stream/mover.sock"
+	// BrowseSocket is the mover's own; it is reached by running `mover browse` in its container.
+	BrowseSocket = WorkDir + "/browse.sock"
+	// UIAuthDir holds the Secret with the user name and password of the web interface.
+	UIAuthDir = "/run/kopiur/ui/auth"
 	// CacheDir is a volume of its own; logs never go there (G-2).
 	CacheDir = "/var/cache/kopia"
 	// WorkDir is memory-backed and holds kopia's connection file.

@@ -23,6 +23,12 @@ type Result struct {
 	Snapshot  *SnapshotResult  `json:"snapshot,omitempty"`
 	Resolve   *ResolveResult   `json:"resolve,omitempty"`
 	Restore   *RestoreResult   `json:"restore,omitempty"`
+
+	Replicate     *ReplicateResult     `json:"replicate,omitempty"`
+	Migrate       *MigrateResult       `json:"migrate,omitempty"`
+	Seed          *SeedResult          `json:"seed,omitempty"`
+	Browse        *BrowseResult        `json:"browse,omitempty"`
+	StreamRestore *StreamRestoreResult `json:"streamRestore,omitempty"`
 }
 
 // BootstrapResult describes the repository that was connected to.
@@ -38,7 +44,7 @@ type BootstrapResult struct {
 	IndexBlobBytes int64 `json:"indexBlobBytes,omitempty"`
 }
 
-// SnapshotResult describes what was stored.
+// SnapshotResult describes what a Snapshot or a StreamSnapshot stored.
 type SnapshotResult struct {
 	// SnapshotID is empty where nothing was stored.
 	SnapshotID string    `json:"snapshotID,omitempty"`

@@ -145,6 +145,14 @@ type Operation struct {
 	Snapshot  *Snapshot  `json:"snapshot,omitempty"`
 	Resolve   *Resolve   `json:"resolve,omitempty"`
 	Restore   *Restore   `json:"restore,omitempty"`
+
+	Replicate      *Replicate      `json:"replicate,omitempty"`
+	Migrate        *Migrate        `json:"migrate,omitempty"`
+	Seed           *Seed           `json:"seed,omitempty"`
+	Browse         *Browse         `json:"browse,omitempty"`
+	StreamSnapshot *StreamSnapshot `json:"streamSnapshot,omitempty"`
+	StreamRestore  *StreamRestore  `json:"streamRestore,omitempty"`
+	UI             *UI             `json:"ui,omitempty"`
 }
 
 // Name is the operation's key, "" unless exactly one is set.
