@@ -108,15 +108,20 @@ func TestSpecGolden(t *testing.T) {
 	for name, s := range specs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, err := work.EncodeSpec(s)
-			require.NoError(t, err)
-			golden(t, "spec-"+name, []byte(text))
-			back, err := work.DecodeSpec(text)
-			require.NoError(t, err)
-			s.APIVersion = work.APIVersion
-			assert.Equal(t, s, back)
+			specGolden(t, name, s)
 		})
 	}
+}
+
+func specGolden(t *testing.T, name string, s work.Spec) {
+	t.Helper()
+	text, err := work.EncodeSpec(s)
+	require.NoError(t, err)
+	golden(t, "spec-"+name, []byte(text))
+	back, err := work.DecodeSpec(text)
+	require.NoError(t, err)
+	s.APIVersion = work.APIVersion
+	assert.Equal(t, s, back)
 }
 
 func TestResultGolden(t *testing.T) {
@@ -124,15 +129,20 @@ func TestResultGolden(t *testing.T) {
 	for name, r := range results() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, err := work.EncodeResult(r)
-			require.NoError(t, err)
-			golden(t, "result-"+name, b)
-			back, err := work.DecodeResult(string(b))
-			require.NoError(t, err)
-			r.APIVersion = work.APIVersion
-			assert.Equal(t, r, back)
+			resultGolden(t, name, r)
 		})
 	}
+}
+
+func resultGolden(t *testing.T, name string, r work.Result) {
+	t.Helper()
+	b, err := work.EncodeResult(r)
+	require.NoError(t, err)
+	golden(t, "result-"+name, b)
+	back, err := work.DecodeResult(string(b))
+	require.NoError(t, err)
+	r.APIVersion = work.APIVersion
+	assert.Equal(t, r, back)
 }
 
 func TestEncodeSpecRefuses(t *testing.T) {

@@ -42,6 +42,18 @@ const (
 	CodeLocationOccupied Code = "LocationOccupied"
 	// CodeSourceEmpty: the source of a copy holds nothing that could be copied; the destination was left as it is.
 	CodeSourceEmpty Code = "SourceEmpty"
+	// CodeSnapshotMismatch: the id exists and names another snapshot than the one that was asked for; nothing was done to
+	// it.
+	CodeSnapshotMismatch Code = "SnapshotMismatch"
+	// CodeVerificationFailed: the repository answers, and lacks or cannot decode data that snapshots consist of.
+	CodeVerificationFailed Code = "VerificationFailed"
+	// CodeScratchNotWritable: the scratch volume of a deep verification cannot be written.
+	CodeScratchNotWritable Code = "ScratchNotWritable"
+	// CodeLeaseHeldByOther: maintenance belongs to another client, and the policy is to yield.
+	CodeLeaseHeldByOther Code = "LeaseHeldByOther"
+	// CodeClockSkew: the clocks of the mover and of the store differ by more than kopia allows. Retried: another node's
+	// clock may be right.
+	CodeClockSkew Code = "ClockSkew"
 	// CodeInvalidSpec: the work spec is not understood.
 	CodeInvalidSpec Code = "InvalidSpec"
 	// CodeUnknown: none of the above. Not retried.
@@ -61,7 +73,7 @@ const (
 func (c Code) Retryable() bool {
 	switch c {
 	case CodeRepositoryUnavailable, CodeSlow, CodeLocked, CodeSourceError, CodeCanceled, CodeDeadlineExceeded,
-		CodeNoSpace, CodeLost:
+		CodeNoSpace, CodeClockSkew, CodeLost:
 		return true
 	default:
 		return false
@@ -84,7 +96,8 @@ func (c Code) ExitCode() int {
 func (c Code) Valid() bool {
 	switch c {
 	case CodeOK, CodeAuthFailure, CodeAccessDenied, CodePermissionDenied, CodeNotFound, CodeMissingCredentials,
-		CodeRepositoryNotInitialized, CodeRepositoryVanished, CodeLocationOccupied, CodeSourceEmpty, CodeInvalidSpec, CodeUnknown:
+		CodeRepositoryNotInitialized, CodeRepositoryVanished, CodeLocationOccupied, CodeSourceEmpty, CodeInvalidSpec, CodeUnknown,
+		CodeSnapshotMismatch, CodeVerificationFailed, CodeScratchNotWritable, CodeLeaseHeldByOther:
 		return true
 	default:
 		return c.Retryable() && c != CodeLost

@@ -37,6 +37,8 @@ const (
 	SourceDir = "/nfs"
 	// TargetDir is where a restore's target is mounted.
 	TargetDir = "/restore"
+	// ScratchDir is where a deep verification restores to.
+	ScratchDir = "/scratch"
 	// TerminationPath is the container's terminationMessagePath.
 	TerminationPath = "/dev/termination-log"
 )

@@ -23,25 +23,16 @@ type Result struct {
 	Snapshot  *SnapshotResult  `json:"snapshot,omitempty"`
 	Resolve   *ResolveResult   `json:"resolve,omitempty"`
 	Restore   *RestoreResult   `json:"restore,omitempty"`
+	Delete    *DeleteResult    `json:"delete,omitempty"`
+	Pin       *PinResult       `json:"pin,omitempty"`
+	Verify    *VerifyResult    `json:"verify,omitempty"`
+	Maintain  *MaintainResult  `json:"maintain,omitempty"`
 
 	Replicate     *ReplicateResult     `json:"replicate,omitempty"`
 	Migrate       *MigrateResult       `json:"migrate,omitempty"`
 	Seed          *SeedResult          `json:"seed,omitempty"`
 	Browse        *BrowseResult        `json:"browse,omitempty"`
 	StreamRestore *StreamRestoreResult `json:"streamRestore,omitempty"`
-}
-
-// BootstrapResult describes the repository that was connected to.
-type BootstrapResult struct {
-	UniqueID string `json:"uniqueID"`
-	Created  bool   `json:"created,omitempty"`
-	// ConnectSeconds is how long the open took (C-4).
-	ConnectSeconds float64 `json:"connectSeconds"`
-	SnapshotCount  int64   `json:"snapshotCount"`
-	// TotalBytes is the sum of the newest complete snapshot of every source.
-	TotalBytes     int64 `json:"totalBytes"`
-	IndexBlobCount int64 `json:"indexBlobCount"`
-	IndexBlobBytes int64 `json:"indexBlobBytes,omitempty"`
 }
 
 // SnapshotResult describes what a Snapshot or a StreamSnapshot stored.

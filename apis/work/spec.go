@@ -139,12 +139,24 @@ type Identity struct {
 	Path     string `json:"path"`
 }
 
+// SnapshotKey names one stored snapshot. Its id changes when it is pinned, its identity and the second it started in do
+// not (K-3): where the id is gone they find it again, and what has the id without being it is never touched.
+type SnapshotKey struct {
+	SnapshotID string    `json:"snapshotID,omitempty"`
+	Identity   Identity  `json:"identity"`
+	StartTime  time.Time `json:"startTime,omitzero"`
+}
+
 // Operation holds exactly one operation.
 type Operation struct {
 	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
 	Snapshot  *Snapshot  `json:"snapshot,omitempty"`
 	Resolve   *Resolve   `json:"resolve,omitempty"`
 	Restore   *Restore   `json:"restore,omitempty"`
+	Delete    *Delete    `json:"delete,omitempty"`
+	Pin       *Pin       `json:"pin,omitempty"`
+	Verify    *Verify    `json:"verify,omitempty"`
+	Maintain  *Maintain  `json:"maintain,omitempty"`
 
 	Replicate      *Replicate      `json:"replicate,omitempty"`
 	Migrate        *Migrate        `json:"migrate,omitempty"`
@@ -169,21 +181,6 @@ func (o Operation) Name() string {
 		return ""
 	}
 	return name
-}
-
-// Bootstrap connects, and creates the repository where that is allowed and the store is proven empty.
-type Bootstrap struct {
-	// Create is absent where the repository must exist already.
-	Create *Create `json:"create,omitempty"`
-}
-
-// Create holds the parameters that are fixed when a repository is created. Empty means Kopiur's default.
-type Create struct {
-	Splitter           string `json:"splitter,omitempty"`
-	Hash               string `json:"hash,omitempty"`
-	Encryption         string `json:"encryption,omitempty"`
-	ECCAlgorithm       string `json:"eccAlgorithm,omitempty"`
-	ECCOverheadPercent int    `json:"eccOverheadPercent,omitempty"`
 }
 
 // Snapshot stores one source.
