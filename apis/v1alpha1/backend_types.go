@@ -4,14 +4,35 @@
 package v1alpha1
 
 // Backend is where a repository is stored: exactly one of its fields is set.
-// +kubebuilder:validation:XValidation:rule="(has(self.filesystem) ? 1 : 0) + (has(self.s3) ? 1 : 0) == 1",message="backend must have exactly one of filesystem, s3"
+// +kubebuilder:validation:XValidation:rule="(has(self.s3) ? 1 : 0) + (has(self.azure) ? 1 : 0) + (has(self.gcs) ? 1 : 0) + (has(self.b2) ? 1 : 0) + (has(self.filesystem) ? 1 : 0) + (has(self.sftp) ? 1 : 0) + (has(self.webDav) ? 1 : 0) + (has(self.rclone) ? 1 : 0) + (has(self.gdrive) ? 1 : 0) == 1",message="backend must have exactly one of s3, azure, gcs, b2, filesystem, sftp, webDav, rclone, gdrive"
 type Backend struct {
-	// filesystem keeps the repository in a folder of a volume.
-	// +optional
-	Filesystem *FilesystemBackend `json:"filesystem,omitempty"`
 	// s3 keeps the repository in a bucket of an S3-compatible store.
 	// +optional
 	S3 *S3Backend `json:"s3,omitempty"`
+	// azure keeps the repository in a container of Azure Blob Storage.
+	// +optional
+	Azure *AzureBackend `json:"azure,omitempty"`
+	// gcs keeps the repository in a bucket of Google Cloud Storage.
+	// +optional
+	GCS *GCSBackend `json:"gcs,omitempty"`
+	// b2 keeps the repository in a bucket of Backblaze B2.
+	// +optional
+	B2 *B2Backend `json:"b2,omitempty"`
+	// filesystem keeps the repository in a folder of a volume.
+	// +optional
+	Filesystem *FilesystemBackend `json:"filesystem,omitempty"`
+	// sftp keeps the repository in a folder of an SSH server.
+	// +optional
+	SFTP *SFTPBackend `json:"sftp,omitempty"`
+	// webDav keeps the repository in a folder of a WebDAV server.
+	// +optional
+	WebDAV *WebDAVBackend `json:"webDav,omitempty"`
+	// rclone keeps the repository behind a remote of rclone.
+	// +optional
+	Rclone *RcloneBackend `json:"rclone,omitempty"`
+	// gdrive keeps the repository in a folder of Google Drive; kopia calls it experimental.
+	// +optional
+	GDrive *GDriveBackend `json:"gdrive,omitempty"`
 }
 
 // FilesystemBackend keeps the repository in a folder.
@@ -51,65 +72,13 @@ type NFSVolume struct {
 	Path string `json:"path"`
 }
 
-// S3Backend keeps the repository in a bucket.
-type S3Backend struct {
-	// bucket that holds the repository; it must exist.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=255
-	Bucket string `json:"bucket"`
-	// prefix of all object names, used as it stands: no slash is added.
-	// +kubebuilder:validation:MaxLength=1024
-	// +optional
-	Prefix string `json:"prefix,omitempty"`
-	// endpoint as host or host:port; Amazon's where it is left out.
-	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^[a-z]+://') && !self.contains('/')",message="endpoint must be host or host:port, without a scheme and without a path; use tls.disableTls for plain HTTP"
-	// +optional
-	Endpoint string `json:"endpoint,omitempty"`
-	// region of the bucket.
-	// +kubebuilder:validation:MaxLength=64
-	// +optional
-	Region string `json:"region,omitempty"`
-	// tls settings of the connection.
-	// +optional
-	TLS *S3TLS `json:"tls,omitempty"`
-	// auth to the store.
-	// +optional
-	Auth *BackendAuth `json:"auth,omitempty"`
-}
-
-// S3TLS shapes the connection to an S3 endpoint.
-type S3TLS struct {
-	// caBundleRef names a ConfigMap with the CA certificates to trust.
-	// +optional
-	CABundleRef *CABundleRef `json:"caBundleRef,omitempty"`
-	// disableTls speaks plain HTTP.
-	// +optional
-	DisableTLS bool `json:"disableTls,omitempty"`
-	// insecureSkipVerify does not check the server's certificate.
-	// +optional
-	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
-}
-
-// CABundleRef names a ConfigMap key with PEM certificates.
-type CABundleRef struct {
-	// configMapName of the ConfigMap, in the namespace of the credentials.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	ConfigMapName string `json:"configMapName"`
-	// key below data, ca.crt where it is left out.
-	// +kubebuilder:validation:MaxLength=253
-	// +optional
-	Key string `json:"key,omitempty"`
-}
-
 // BackendAuth says where the credentials come from: at most one of its fields is set.
 // +kubebuilder:validation:XValidation:rule="(has(self.secretRef) ? 1 : 0) + (has(self.workloadIdentity) ? 1 : 0) <= 1",message="auth must have at most one of secretRef, workloadIdentity"
 type BackendAuth struct {
-	// secretRef names the Secret with the keys AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, optionally, AWS_SESSION_TOKEN.
+	// secretRef names the Secret with the credentials; the backend says which keys it has.
 	// +optional
 	SecretRef *SecretRef `json:"secretRef,omitempty"`
-	// workloadIdentity runs the movers under a ServiceAccount that the cloud trusts.
+	// workloadIdentity runs the movers under a ServiceAccount that the cloud trusts; for s3, azure and gcs only.
 	// +optional
 	WorkloadIdentity *WorkloadIdentity `json:"workloadIdentity,omitempty"`
 }

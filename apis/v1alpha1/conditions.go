@@ -21,6 +21,14 @@ const (
 	ConditionBootstrapped = "Bootstrapped"
 	// ConditionBackendReachable: the last connect reached the store.
 	ConditionBackendReachable = "BackendReachable"
+	// ConditionIndexBlobHealth is False where the repository has more index blobs than health.indexBlobWarnThreshold.
+	ConditionIndexBlobHealth = "IndexBlobHealth"
+	// ConditionMaintenanceConfigured: a Maintenance takes care of the repository.
+	ConditionMaintenanceConfigured = "MaintenanceConfigured"
+	// ConditionMassDeletionHeld: deletions wait for an acknowledgement.
+	ConditionMassDeletionHeld = "MassDeletionHeld"
+	// ConditionSeeded: spec.seed was carried out, or was not needed.
+	ConditionSeeded = "Seeded"
 )
 
 // Conditions of Snapshots and Restores: the gates before a mover starts, in their order.

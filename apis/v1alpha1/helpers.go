@@ -77,42 +77,6 @@ func (r SecretKeyRef) KeyOrDefault(def string) string {
 	return r.Key
 }
 
-// Name is the union's discriminant as status.backend shows it.
-func (b Backend) Name() string {
-	switch {
-	case b.Filesystem != nil:
-		return "filesystem"
-	case b.S3 != nil:
-		return "s3"
-	default:
-		return ""
-	}
-}
-
-// SecretName is the backend's credential Secret, "" where it has none.
-func (b Backend) SecretName() string {
-	if b.S3 != nil && b.S3.Auth != nil && b.S3.Auth.SecretRef != nil {
-		return b.S3.Auth.SecretRef.Name
-	}
-	return ""
-}
-
-// CAConfigMap is the backend's CA bundle, nil where it has none.
-func (b Backend) CAConfigMap() *CABundleRef {
-	if b.S3 != nil && b.S3.TLS != nil {
-		return b.S3.TLS.CABundleRef
-	}
-	return nil
-}
-
-// ServiceAccount is the workload identity's account, "" where there is none.
-func (b Backend) ServiceAccount() string {
-	if b.S3 != nil && b.S3.Auth != nil && b.S3.Auth.WorkloadIdentity != nil {
-		return b.S3.Auth.WorkloadIdentity.ServiceAccountName
-	}
-	return ""
-}
-
 // CreateEnabled reports whether a missing repository may be created: by default yes.
 func (s RepositorySpec) CreateEnabled() bool {
 	return s.Create == nil || s.Create.Enabled == nil || *s.Create.Enabled

@@ -51,6 +51,66 @@ const (
 	// ReasonRepositoryVolumeNotReachable is set when the claim of a filesystem repository does not exist in the namespace
 	// where the mover runs. Create a claim of that name there.
 	ReasonRepositoryVolumeNotReachable = "RepositoryVolumeNotReachable"
+	// ReasonProbeDeadlineExceeded is set when a probe did not end in time. It is tried again with twice the time; raise
+	// spec.bootstrap.failurePolicy.activeDeadlineSeconds where the store is slow.
+	ReasonProbeDeadlineExceeded = "ProbeDeadlineExceeded"
+	// ReasonTooManyIndexBlobs is set when there are more index blobs than spec.health.indexBlobWarnThreshold. Look whether
+	// maintenance runs: connects become slower with every blob.
+	ReasonTooManyIndexBlobs = "TooManyIndexBlobs"
+	// ReasonThresholdExceeded is set while at least spec.deletionProtection.threshold deletions are pending and all are held. If
+	// they are meant, run kopiurctl ack-deletion or set the annotation allow-mass-deletion to the present time.
+	ReasonThresholdExceeded = "ThresholdExceeded"
+	// ReasonInvalidMassDeletionAck is set when the annotation allow-mass-deletion is no RFC3339 time, or lies in the future.
+	// Nothing was let go: write the present time.
+	ReasonInvalidMassDeletionAck = "InvalidMassDeletionAck"
+	// ReasonDiscoveredSnapshotUnplaced is set when a found snapshot belongs to no namespace that may use the repository. Create
+	// or allow the namespace, or set spec.catalog.fallbackNamespace.
+	ReasonDiscoveredSnapshotUnplaced = "DiscoveredSnapshotUnplaced"
+)
+
+// Reasons of a repository's maintenance.
+const (
+	// ReasonMaintenanceConfigured is set when a Maintenance takes care of the repository. Nothing to do.
+	ReasonMaintenanceConfigured = "MaintenanceConfigured"
+	// ReasonMaintenanceDisabled is set when spec.maintenance.enabled is false and no Maintenance names the repository. Create
+	// one, or the repository grows for ever.
+	ReasonMaintenanceDisabled = "MaintenanceDisabled"
+	// ReasonMaintenanceNotConfigured is set until the Maintenance was created. Nothing to do.
+	ReasonMaintenanceNotConfigured = "MaintenanceNotConfigured"
+	// ReasonMaintenanceNamespaceUnresolved is set when the namespace of a ClusterRepository's Maintenance does not exist. Create
+	// it, or correct spec.maintenance.namespace.
+	ReasonMaintenanceNamespaceUnresolved = "MaintenanceNamespaceUnresolved"
+	// ReasonMaintenanceApplyFailed is set when the Maintenance could not be written. The message has the API server's answer; it
+	// is tried again.
+	ReasonMaintenanceApplyFailed = "MaintenanceApplyFailed"
+)
+
+// Reasons of spec.seed.
+const (
+	// ReasonSeeded is set when the repository was filled. Nothing to do.
+	ReasonSeeded = "Seeded"
+	// ReasonAlreadyInitialized is set when the repository existed already and was not seeded. Nothing to do.
+	ReasonAlreadyInitialized = "AlreadyInitialized"
+	// ReasonSeeding is set while the seeding Job runs. Nothing to do.
+	ReasonSeeding = "Seeding"
+	// ReasonWaitingForSeedSource is set while the source is not Ready. It goes on by itself; look at the source's conditions.
+	ReasonWaitingForSeedSource = "WaitingForSeedSource"
+	// ReasonSeedSourceAuthConflict is set when source and repository would mix static credentials and workload identity of
+	// one cloud in one pod. Use the same kind on both sides.
+	ReasonSeedSourceAuthConflict = "SeedSourceAuthConflict"
+	// ReasonSeedSourceNotFound is set when the source holds no repository. Correct its location.
+	ReasonSeedSourceNotFound = "SeedSourceNotFound"
+	// ReasonSeedSourceEmpty is set when the source has no snapshots. Correct it, or set spec.seed.allowEmptySource.
+	ReasonSeedSourceEmpty = "SeedSourceEmpty"
+	// ReasonSeedIncomplete is set when the seeding Job ended before everything was copied. It is tried again and goes on where
+	// it ended.
+	ReasonSeedIncomplete = "SeedIncomplete"
+	// ReasonSeedLeftEmpty is set when nothing was copied, and the new repository is empty as allowed.
+	ReasonSeedLeftEmpty = "SeedLeftEmpty"
+	// ReasonMoverImageTooOldForSeed is set when the mover does not know how to seed. Run mover and controller from one release.
+	ReasonMoverImageTooOldForSeed = "MoverImageTooOldForSeed"
+	// ReasonRepositorySeeded is the event of a seeding that ended well.
+	ReasonRepositorySeeded = "RepositorySeeded"
 )
 
 // Reasons of Snapshots and Restores before their mover runs.

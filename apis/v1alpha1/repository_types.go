@@ -82,7 +82,11 @@ type BootstrapSpec struct {
 	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
 }
 
-// RepositorySpec is what both kinds of repositories have in common.
+// RepositorySpec is what both kinds of repositories have in common. The few fields that make sense for one of them are
+// refused on the other.
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'ReadOnly' || !has(self.parameters) || (!has(self.parameters.epoch) && !has(self.parameters.blobRetention))",message="parameters must not be set when mode is ReadOnly: they are written to the repository"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'ReadOnly' || !has(self.server) || !has(self.server.readOnly) || self.server.readOnly",message="server.readOnly must not be false when mode is ReadOnly: leave it out, or set it to true"
+// +kubebuilder:validation:XValidation:rule="!has(self.catalog) || !has(self.catalog.foreignSnapshots) || self.catalog.foreignSnapshots != 'Fallback' || (has(self.identityDefaults) && has(self.identityDefaults.cluster) && size(self.identityDefaults.cluster) > 0)",message="catalog.foreignSnapshots: Fallback needs identityDefaults.cluster, by which snapshots of other clusters are told apart"
 type RepositorySpec struct {
 	// backend that stores the repository.
 	Backend Backend `json:"backend"`
@@ -102,106 +106,57 @@ type RepositorySpec struct {
 	// moverDefaults shape every mover of this repository.
 	// +optional
 	MoverDefaults *MoverDefaults `json:"moverDefaults,omitempty"`
+	// catalog says what becomes of snapshots that are in the repository and were not made by a Snapshot of this cluster.
+	// +optional
+	Catalog *CatalogSpec `json:"catalog,omitempty"`
+	// concurrency bounds the movers that use the repository at once.
+	// +optional
+	Concurrency *ConcurrencySpec `json:"concurrency,omitempty"`
+	// deletionProtection holds back deletions that come in great numbers.
+	// +optional
+	DeletionProtection *DeletionProtection `json:"deletionProtection,omitempty"`
+	// health says what is watched, and what is done about it.
+	// +optional
+	Health *HealthSpec `json:"health,omitempty"`
+	// identityDefaults name the snapshots of policies that do not name them themselves.
+	// +optional
+	IdentityDefaults *IdentityDefaults `json:"identityDefaults,omitempty"`
+	// maintenance of the repository. Kopiur creates and owns a Maintenance where none of yours names this repository.
+	// +optional
+	Maintenance *RepositoryMaintenance `json:"maintenance,omitempty"`
+	// onNamespaceDelete says what becomes of the stored data when a namespace is deleted with the Snapshots in it.
+	// +kubebuilder:default=Orphan
+	// +optional
+	OnNamespaceDelete NamespaceDeletePolicy `json:"onNamespaceDelete,omitempty"`
+	// parameters of the repository's format that may change. What is left out is left alone; taking a value away does not
+	// restore kopia's default.
+	// +optional
+	Parameters *ParametersSpec `json:"parameters,omitempty"`
+	// scheduleDefaults apply to all that is scheduled for this repository and names no value of its own.
+	// +optional
+	ScheduleDefaults *ScheduleDefaults `json:"scheduleDefaults,omitempty"`
+	// seed fills a new repository from another one before its first use.
+	// +optional
+	Seed *SeedSpec `json:"seed,omitempty"`
+	// server runs kopia's web UI for this repository; its presence switches it on.
+	// +optional
+	Server *ServerSpec `json:"server,omitempty"`
 	// suspend stops new work on this repository.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
 
-// StorageStats describe what a repository holds.
-type StorageStats struct {
-	// snapshotCount of complete snapshots.
-	// +optional
-	SnapshotCount int64 `json:"snapshotCount,omitempty"`
-	// totalSize is totalSizeBytes for people.
-	// +optional
-	TotalSize string `json:"totalSize,omitempty"`
-	// totalSizeBytes is the sum of the newest snapshot of every source.
-	// +optional
-	TotalSizeBytes int64 `json:"totalSizeBytes,omitempty"`
-	// indexBlobCount grows where maintenance does not keep up.
-	// +optional
-	IndexBlobCount int64 `json:"indexBlobCount,omitempty"`
-	// lastObservedAt is when the mover counted.
-	// +optional
-	LastObservedAt string `json:"lastObservedAt,omitempty"`
-}
+// NamespaceDeletePolicy is Orphan or Delete.
+// +kubebuilder:validation:Enum=Orphan;Delete
+type NamespaceDeletePolicy string
 
-// RepositoryHealth describes the connection.
-type RepositoryHealth struct {
-	// connectSeconds is how long the last successful connect took.
-	// +optional
-	ConnectSeconds int64 `json:"connectSeconds,omitempty"`
-	// indexBytes is the size of all index blobs.
-	// +optional
-	IndexBytes int64 `json:"indexBytes,omitempty"`
-	// lastHealthyAt is when a connect last succeeded.
-	// +optional
-	LastHealthyAt string `json:"lastHealthyAt,omitempty"`
-	// firstFailureAt is when the present row of failures began.
-	// +optional
-	FirstFailureAt string `json:"firstFailureAt,omitempty"`
-	// consecutiveProbeFailures in the present row.
-	// +optional
-	ConsecutiveProbeFailures int32 `json:"consecutiveProbeFailures,omitempty"`
-	// lastProbeAt is when the last connect ended.
-	// +optional
-	LastProbeAt string `json:"lastProbeAt,omitempty"`
-}
-
-// ConnectJob names the Job that connects to a repository, and says whether its outcome is in this status.
-type ConnectJob struct {
-	// name of the Job.
-	// +optional
-	Name string `json:"name,omitempty"`
-	// attempts that were started so far.
-	// +optional
-	Attempts int32 `json:"attempts,omitempty"`
-	// finishedAt is when the outcome was recorded; absent while the Job runs.
-	// +optional
-	FinishedAt string `json:"finishedAt,omitempty"`
-	// deadlineKills in a row: each doubles the time that the next attempt gets.
-	// +optional
-	DeadlineKills int32 `json:"deadlineKills,omitempty"`
-}
-
-// RepositoryStatus is what both kinds of repositories report.
-type RepositoryStatus struct {
-	// conditions of the repository.
-	// +listType=map
-	// +listMapKey=type
-	// +optional
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// phase in one word.
-	// +optional
-	Phase RepositoryPhase `json:"phase,omitempty"`
-	// observedGeneration is the generation this status speaks of.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// backend that is in use: filesystem or s3.
-	// +optional
-	Backend string `json:"backend,omitempty"`
-	// uniqueId of the kopia repository, pinned at the first connect. Another one is never created in its place.
-	// +optional
-	UniqueID string `json:"uniqueId,omitempty"`
-	// resolvedCredentialVersion is the version of the Secrets and CA bundle that the last attempt used.
-	// +optional
-	ResolvedCredentialVersion string `json:"resolvedCredentialVersion,omitempty"`
-	// lastReverifyAt is when a requested verification was last honoured.
-	// +optional
-	LastReverifyAt string `json:"lastReverifyAt,omitempty"`
-	// storageStats of the last connect.
-	// +optional
-	StorageStats *StorageStats `json:"storageStats,omitempty"`
-	// health of the connection.
-	// +optional
-	Health *RepositoryHealth `json:"health,omitempty"`
-	// job that connects at present, or did last.
-	// +optional
-	Job *ConnectJob `json:"job,omitempty"`
-	// failure of the last connect; absent after a success.
-	// +optional
-	Failure *Failure `json:"failure,omitempty"`
-}
+// What becomes of stored data when its namespace is deleted.
+const (
+	// NamespaceOrphan keeps the data.
+	NamespaceOrphan NamespaceDeletePolicy = "Orphan"
+	// NamespaceDelete deletes what the Snapshots' own deletionPolicy deletes.
+	NamespaceDelete NamespaceDeletePolicy = "Delete"
+)
 
 // Repository is a kopia repository in reach of one namespace.
 //
@@ -210,6 +165,7 @@ type RepositoryStatus struct {
 // +kubebuilder:resource:path=repositories,shortName=kopiarepo,categories=kopiur
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Backend",type=string,JSONPath=`.status.backend`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.status.server.endpoint`
 // +kubebuilder:printcolumn:name="IndexBlobs",type=integer,JSONPath=`.status.storageStats.indexBlobCount`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Repository struct {
@@ -218,6 +174,9 @@ type Repository struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is what you ask for.
+	// +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.__namespace__) || size(self.server.__namespace__) == 0",message="server.namespace is for a ClusterRepository only: a Repository's server runs in its own namespace"
+	// +kubebuilder:validation:XValidation:rule="!has(self.maintenance) || !has(self.maintenance.__namespace__) || size(self.maintenance.__namespace__) == 0",message="maintenance.namespace is for a ClusterRepository only: a Repository's maintenance runs in its own namespace"
+	// +kubebuilder:validation:XValidation:rule="!has(self.catalog) || !has(self.catalog.fallbackNamespace) || size(self.catalog.fallbackNamespace) == 0",message="catalog.fallbackNamespace is for a ClusterRepository only: a Repository's rows are in its own namespace"
 	Spec RepositorySpec `json:"spec"`
 	// status is what Kopiur found.
 	// +optional
@@ -231,59 +190,4 @@ type RepositoryList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []Repository `json:"items"`
-}
-
-// AllowedNamespaces says who may use a ClusterRepository: exactly one of its fields is set.
-// +kubebuilder:validation:XValidation:rule="(has(self.list) ? 1 : 0) + (has(self.selector) ? 1 : 0) + (has(self.all) ? 1 : 0) == 1",message="allowedNamespaces must have exactly one of list, selector, all"
-type AllowedNamespaces struct {
-	// list of namespace names.
-	// +kubebuilder:validation:MaxItems=1000
-	// +kubebuilder:validation:items:MaxLength=63
-	// +listType=set
-	// +optional
-	List []string `json:"list,omitempty"`
-	// selector over the labels of namespaces. An empty selector allows none.
-	// +optional
-	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// all allows every namespace; it must be true.
-	// +kubebuilder:validation:XValidation:rule="self",message="all must be true; list or selector allow less"
-	// +optional
-	All *bool `json:"all,omitempty"`
-}
-
-// ClusterRepositorySpec is a repository that many namespaces use.
-type ClusterRepositorySpec struct {
-	RepositorySpec `json:",inline"`
-	// allowedNamespaces may use this repository in their policies and restores.
-	AllowedNamespaces AllowedNamespaces `json:"allowedNamespaces"`
-}
-
-// ClusterRepository is a kopia repository in reach of many namespaces.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:resource:path=clusterrepositories,scope=Cluster,shortName=kopiacrepo,categories=kopiur
-// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
-// +kubebuilder:printcolumn:name="Backend",type=string,JSONPath=`.status.backend`
-// +kubebuilder:printcolumn:name="IndexBlobs",type=integer,JSONPath=`.status.storageStats.indexBlobCount`
-// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-type ClusterRepository struct {
-	metav1.TypeMeta `json:",inline"`
-	// +optional
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	// spec is what you ask for.
-	Spec ClusterRepositorySpec `json:"spec"`
-	// status is what Kopiur found.
-	// +optional
-	Status RepositoryStatus `json:"status,omitempty"`
-}
-
-// ClusterRepositoryList is a list of cluster repositories.
-//
-// +kubebuilder:object:root=true
-type ClusterRepositoryList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-	Items           []ClusterRepository `json:"items"`
 }

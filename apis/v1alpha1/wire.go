@@ -20,6 +20,9 @@ const (
 	LabelSnapshotID = prefix + "snapshot-id"
 	// LabelRepositoryUID holds the UID of the repository object a Snapshot lies in.
 	LabelRepositoryUID = prefix + "repository-uid"
+	// LabelClusterRepository and LabelClusterRepositoryUID name the ClusterRepository that an object in some namespace serves.
+	LabelClusterRepository    = prefix + "cluster-repository"
+	LabelClusterRepositoryUID = prefix + "cluster-repository-uid"
 	// LabelConfig and LabelPolicy both hold the name of a Snapshot's policy, as LabelValue gives it.
 	LabelConfig = prefix + "config"
 	LabelPolicy = prefix + "policy"
@@ -36,7 +39,16 @@ const (
 	AnnotationPrivilegedMovers = prefix + "privileged-movers"
 	// AnnotationReverifyRequestedAt asks the repository's reconciler to connect again.
 	AnnotationReverifyRequestedAt = prefix + "reverify-requested-at"
+	// AnnotationAllowMassDeletion on a repository lets go the held deletions that were made up to its value, an RFC3339 time.
+	AnnotationAllowMassDeletion = prefix + "allow-mass-deletion"
+	// AnnotationAllowIdentityChange with any value allows an update that files further snapshots under another identity than
+	// those that are there.
+	AnnotationAllowIdentityChange = prefix + "allow-identity-change"
+	// AnnotationCatalogScanRequestedAt asks for a listing of the repository; each value is honoured once.
+	AnnotationCatalogScanRequestedAt = prefix + "catalog-scan-requested-at"
 
+	// FinalizerServer keeps a ClusterRepository until the objects of its web UI are gone.
+	FinalizerServer = prefix + "server-cleanup"
 	// FinalizerSnapshot keeps a Snapshot until its data was dealt with.
 	FinalizerSnapshot = prefix + "snapshot-cleanup"
 )
