@@ -71,6 +71,9 @@ func Build(r Request) (*batchv1.Job, error) {
 	if op == "" {
 		return nil, errors.New("build mover job: exactly one operation must be set")
 	}
+	if message := Unsupported(r.Repository.Spec.Backend); message != "" {
+		return nil, errors.New("build mover job: " + message)
+	}
 	cache := cacheOf(r)
 	deadline := deadlineOf(r)
 	spec := work.Spec{

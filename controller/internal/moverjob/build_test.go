@@ -108,12 +108,26 @@ func TestBuildKeepsSecretsOutOfTheEnvironment(t *testing.T) {
 	}
 }
 
+func TestBuildDropsTheSchemeOfAnEndpoint(t *testing.T) {
+	t.Parallel()
+	backend := onS3()
+	backend.S3.Endpoint = "https://s3.example.org:9000"
+	written, err := moverjob.Build(snapshotRequest(backend))
+	require.NoError(t, err)
+	plain, err := moverjob.Build(snapshotRequest(onS3()))
+	require.NoError(t, err)
+	assert.Equal(t, plain, written, "kopia takes host:port only")
+}
+
 func TestBuildRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		change func(*moverjob.Request)
 		want   string
 	}{
+		"a backend that no mover of this release knows": {func(r *moverjob.Request) {
+			r.Repository = repo(kopiurv1.Backend{Azure: &kopiurv1.AzureBackend{Container: "backups"}})
+		}, "does not run the backend azure yet"},
 		"the repository's own claim as source": {func(r *moverjob.Request) { r.Source.Claim = "repo-claim" }, "cannot be its own source"},
 		"the repository's own claim as target": {func(r *moverjob.Request) {
 			r.Source, r.Target = nil, &moverjob.Mount{Claim: "repo-claim", Path: "/restore"}

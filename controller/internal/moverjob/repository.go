@@ -100,6 +100,15 @@ func (r Repository) Owner() (username, hostname string) {
 	return "kopiur", "kopiur-" + r.Ref.Namespace + "-" + r.Ref.Name
 }
 
+// Unsupported says that this release has no mover for a backend, and what to do; it is empty for those it runs. The
+// schema takes all of them, so that manifests apply unchanged whatever the release.
+func Unsupported(b kopiurv1.Backend) string {
+	if b.Filesystem != nil || b.S3 != nil {
+		return ""
+	}
+	return fmt.Sprintf("this release does not run the backend %s yet: use filesystem or s3, or upgrade Kopiur", b.Name())
+}
+
 // work is the repository as its mover is told.
 func (r Repository) work(cache work.Cache) work.Repository {
 	user, host := r.Owner()
@@ -121,7 +130,7 @@ func (r Repository) work(cache work.Cache) work.Repository {
 		out.Backend.Filesystem = &work.Filesystem{Path: b.Filesystem.Path}
 	case b.S3 != nil:
 		s := &work.S3{
-			Bucket: b.S3.Bucket, Prefix: b.S3.Prefix, Endpoint: b.S3.Endpoint, Region: b.S3.Region,
+			Bucket: b.S3.Bucket, Prefix: b.S3.Prefix, Endpoint: b.S3.Host(), Region: b.S3.Region,
 			AmbientCredentials: b.SecretName() == "",
 		}
 		if t := b.S3.TLS; t != nil {

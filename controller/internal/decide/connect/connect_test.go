@@ -75,7 +75,10 @@ func noConsent(in *connect.Input) {
 	in.Permitted = gates.Verdict{Reason: kopiurv1.ReasonPrivilegedMoverNotPermitted, Message: "annotate"}
 }
 func impossible(in *connect.Input) { in.Invalid = "a volume would hide another" }
-func pinned(in *connect.Input)     { in.Status.UniqueID = "aa" }
+func onAzure(in *connect.Input) {
+	in.Spec.Backend = kopiurv1.Backend{Azure: &kopiurv1.AzureBackend{Container: "backups"}}
+}
+func pinned(in *connect.Input) { in.Status.UniqueID = "aa" }
 
 func noSecret(in *connect.Input) {
 	in.Creds = gates.Credentials{Verdict: gates.Verdict{Reason: kopiurv1.ReasonMissingCredentialsSecret, Message: "Secret apps/password does not exist"}}
@@ -113,6 +116,7 @@ func TestWhenAnAttemptStarts(t *testing.T) {
 		"not while its claim is missing":                       {given(noVolume), false, kopiurv1.RepositoryPending, 0},
 		"not without the namespace's consent":                  {given(noConsent), false, kopiurv1.RepositoryPending, 0},
 		"not where no Job can be made":                         {given(impossible), false, kopiurv1.RepositoryFailed, 0},
+		"not on a backend that no mover knows":                 {given(onAzure), false, kopiurv1.RepositoryFailed, 0},
 		"not while suspended":                                  {given(suspended), false, kopiurv1.RepositoryPending, 0},
 		"a ready one rests for ever":                           {given(was(kopiurv1.RepositoryReady, time.Hour, 0)), false, kopiurv1.RepositoryReady, 0},
 		"a ready one with a new spec is looked at":             {given(was(kopiurv1.RepositoryReady, time.Hour, 0), newSpec), true, kopiurv1.RepositoryInitializing, 0},
@@ -146,6 +150,31 @@ func TestWhenAnAttemptStarts(t *testing.T) {
 			if p.Verdict != connect.Keep {
 				assert.NotEmpty(t, p.Message, "every verdict explains itself")
 			}
+		})
+	}
+}
+
+func TestABackendWithoutAMoverIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		backend kopiurv1.Backend
+		want    string
+	}{
+		"azure":  {kopiurv1.Backend{Azure: &kopiurv1.AzureBackend{Container: "backups"}}, "azure"},
+		"gcs":    {kopiurv1.Backend{GCS: &kopiurv1.GCSBackend{Bucket: "backups"}}, "gcs"},
+		"b2":     {kopiurv1.Backend{B2: &kopiurv1.B2Backend{Bucket: "backups"}}, "b2"},
+		"sftp":   {kopiurv1.Backend{SFTP: &kopiurv1.SFTPBackend{Host: "nas", Path: "/backups"}}, "sftp"},
+		"webDav": {kopiurv1.Backend{WebDAV: &kopiurv1.WebDAVBackend{URL: "https://nas/dav"}}, "webDav"},
+		"rclone": {kopiurv1.Backend{Rclone: &kopiurv1.RcloneBackend{RemotePath: "box:backups"}}, "rclone"},
+		"gdrive": {kopiurv1.Backend{GDrive: &kopiurv1.GDriveBackend{FolderID: "1AbC"}}, "gdrive"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := connect.Decide(given(func(in *connect.Input) { in.Spec.Backend = tc.backend }), now)
+			assert.Equal(t, connect.Stalled, p.Verdict)
+			assert.Equal(t, kopiurv1.ReasonNotYetSupported, p.Reason)
+			assert.Contains(t, p.Message, "the backend "+tc.want+" yet")
+			assert.Equal(t, tc.want, p.Status.Backend)
 		})
 	}
 }

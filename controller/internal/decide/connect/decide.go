@@ -25,6 +25,9 @@ func Decide(in Input, now time.Time) Plan {
 		follow(&p, in, now)
 	case in.Spec.Suspend:
 		rest(&p, in, 0)
+	case moverjob.Unsupported(in.Spec.Backend) != "":
+		p.Status.Phase = kopiurv1.RepositoryFailed
+		p.verdict(Stalled, kopiurv1.ReasonNotYetSupported, moverjob.Unsupported(in.Spec.Backend))
 	case in.Invalid != "":
 		p.Status.Phase = kopiurv1.RepositoryFailed
 		p.verdict(Stalled, kopiurv1.ReasonInvalidSpec, in.Invalid)

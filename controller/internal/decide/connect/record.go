@@ -183,7 +183,7 @@ func Where(b kopiurv1.Backend) string {
 			where += ", prefix " + b.S3.Prefix
 		}
 		if b.S3.Endpoint != "" {
-			where += ", at " + b.S3.Endpoint
+			where += ", at " + b.S3.Host()
 		}
 		return where
 	case b.Filesystem != nil:
