@@ -5,7 +5,6 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -46,7 +45,7 @@ type CacheSpec struct {
 	// capacity of the cache volume; kopia's own limits are derived from it and stay below 80 % of it. An emptyDir without
 	// a size of its own where it is left out.
 	// +optional
-	Capacity *resource.Quantity `json:"capacity,omitempty"`
+	Capacity Quantity `json:"capacity,omitempty"`
 	// storageClassName of the cache's claim; the cluster's default where it is left out.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -104,7 +103,7 @@ type InheritFromSnapshot struct{}
 type MoverSpec struct {
 	// resources of the mover's container.
 	// +optional
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	Resources *Resources `json:"resources,omitempty"`
 	// cache of the mover.
 	// +optional
 	Cache *CacheSpec `json:"cache,omitempty"`
@@ -133,7 +132,7 @@ type MoverSpec struct {
 type Scratch struct {
 	// capacity of the volume; an emptyDir without a size of its own where it is left out.
 	// +optional
-	Capacity *resource.Quantity `json:"capacity,omitempty"`
+	Capacity Quantity `json:"capacity,omitempty"`
 	// storageClassName of the volume; the cluster's default where it is left out.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -172,7 +171,7 @@ type MoverDefaults struct {
 	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
 	// resources of the movers' container.
 	// +optional
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	Resources *Resources `json:"resources,omitempty"`
 	// cache of the movers.
 	// +optional
 	Cache *CacheSpec `json:"cache,omitempty"`

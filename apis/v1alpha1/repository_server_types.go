@@ -22,7 +22,7 @@ type ServerSpec struct {
 	Service *ServerService `json:"service,omitempty"`
 	// resources of the server's container.
 	// +optional
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	Resources *Resources `json:"resources,omitempty"`
 	// securityContext of the server's container.
 	// +optional
 	SecurityContext *corev1.SecurityContext `json:"securityContext,omitempty"`

@@ -5,7 +5,6 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -75,8 +74,9 @@ type TargetPVC struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// capacity to ask for.
-	Capacity resource.Quantity `json:"capacity"`
+	// capacity to ask for. It is needed.
+	// +optional
+	Capacity Quantity `json:"capacity,omitempty"`
 	// storageClassName of the claim; the cluster's default where it is left out.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional

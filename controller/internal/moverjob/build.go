@@ -74,7 +74,14 @@ func Build(r Request) (*batchv1.Job, error) {
 	if message := Unsupported(r.Repository.Spec.Backend); message != "" {
 		return nil, errors.New("build mover job: " + message)
 	}
-	cache := cacheOf(r)
+	cache, err := cacheOf(r)
+	if err != nil {
+		return nil, fmt.Errorf("build mover job: %w", err)
+	}
+	resources, err := resourcesOf(r)
+	if err != nil {
+		return nil, fmt.Errorf("build mover job: %w", err)
+	}
 	deadline := deadlineOf(r)
 	spec := work.Spec{
 		RequestID:  string(r.Owner.GetUID()),
@@ -118,7 +125,7 @@ func Build(r Request) (*batchv1.Job, error) {
 			ImagePullPolicy:          r.PullPolicy,
 			Args:                     []string{"run"},
 			Env:                      []corev1.EnvVar{{Name: work.EnvSpec, Value: text}, {Name: "TMPDIR", Value: tmpDir}, {Name: "HOME", Value: tmpDir}},
-			Resources:                resourcesOf(r),
+			Resources:                resources,
 			SecurityContext:          &security.Container,
 			TerminationMessagePath:   work.TerminationPath,
 			TerminationMessagePolicy: corev1.TerminationMessageReadFile,
@@ -227,18 +234,25 @@ func StartupDeadline(p *kopiurv1.FailurePolicy) time.Duration {
 
 // resourcesOf merges by whole lists: the strongest layer that sets resources wins. Without any the mover asks for what a
 // small backup takes and has no limit, because a limit that is too low kills the run.
-func resourcesOf(r Request) corev1.ResourceRequirements {
-	out := corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU:    resource.MustParse("50m"),
-		corev1.ResourceMemory: resource.MustParse("128Mi"),
-	}}
+func resourcesOf(r Request) (corev1.ResourceRequirements, error) {
+	set, field := (*kopiurv1.Resources)(nil), ""
 	if d := r.Repository.Spec.MoverDefaults; d != nil && d.Resources != nil {
-		out = *d.Resources
+		set, field = d.Resources, "moverDefaults"
 	}
 	for _, m := range r.Layers {
 		if m != nil && m.Resources != nil {
-			out = *m.Resources
+			set, field = m.Resources, "mover"
 		}
 	}
-	return out
+	if set == nil {
+		return corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("50m"),
+			corev1.ResourceMemory: resource.MustParse("128Mi"),
+		}}, nil
+	}
+	out, err := set.Parse()
+	if err != nil {
+		return out, fmt.Errorf("%s.%w", field, err)
+	}
+	return out, nil
 }

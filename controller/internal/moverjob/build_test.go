@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -71,7 +70,7 @@ func TestBuildGolden(t *testing.T) {
 		"snapshot-filesystem-pvc":       snapshotRequest(onPVC()),
 		"snapshot-filesystem-nfs":       snapshotRequest(nfs),
 		"snapshot-filesystem-bare-path": snapshotRequest(bare),
-		"snapshot-s3-privileged":        snapshotRequest(onS3(), &kopiurv1.MoverSpec{PrivilegedMode: new(true), Cache: &kopiurv1.CacheSpec{Capacity: new(resource.MustParse("2Gi"))}}),
+		"snapshot-s3-privileged":        snapshotRequest(onS3(), &kopiurv1.MoverSpec{PrivilegedMode: new(true), Cache: &kopiurv1.CacheSpec{Capacity: "2Gi"}}),
 		"restore-s3":                    restore,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,6 +135,12 @@ func TestBuildRefuses(t *testing.T) {
 		"a repository mounted over the cache":  {func(r *moverjob.Request) { r.Repository.Spec.Backend.Filesystem.Path = "/var/cache/kopia/x" }, "would hide one another"},
 		"no operation":                         {func(r *moverjob.Request) { r.Operation = work.Operation{} }, "exactly one operation"},
 		"a spec over the limit":                {func(r *moverjob.Request) { r.Operation.Snapshot.Description = strings.Repeat("x", 100<<10) }, "operation.snapshot.description"},
+		"a cache whose size is no amount": {func(r *moverjob.Request) {
+			r.Layers = []*kopiurv1.MoverSpec{{Cache: &kopiurv1.CacheSpec{Capacity: "ten"}}}
+		}, "mover.cache.capacity"},
+		"a limit that is no amount": {func(r *moverjob.Request) {
+			r.Repository.Spec.MoverDefaults = &kopiurv1.MoverDefaults{Resources: &kopiurv1.Resources{Limits: map[corev1.ResourceName]kopiurv1.Quantity{"memory": "512MB"}}}
+		}, "moverDefaults.resources.limits.memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

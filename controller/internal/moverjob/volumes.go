@@ -21,14 +21,18 @@ const TargetVolume = "target"
 const tmpDir = "/tmp"
 
 // cacheOf merges the cache settings field by field.
-func cacheOf(r Request) work.Cache {
+func cacheOf(r Request) (work.Cache, error) {
 	var out work.Cache
-	lay := func(c *kopiurv1.CacheSpec) {
+	lay := func(field string, c *kopiurv1.CacheSpec) error {
 		if c == nil {
-			return
+			return nil
 		}
-		if c.Capacity != nil {
-			out.CapacityBytes = c.Capacity.Value()
+		if c.Capacity != "" {
+			q, err := c.Capacity.Parse()
+			if err != nil {
+				return fmt.Errorf("%s.cache.capacity: %w", field, err)
+			}
+			out.CapacityBytes = q.Value()
 		}
 		if c.ContentCacheSizeMB > 0 {
 			out.ContentLimitBytes = c.ContentCacheSizeMB << 20
@@ -36,16 +40,22 @@ func cacheOf(r Request) work.Cache {
 		if c.MetadataCacheSizeMB > 0 {
 			out.MetadataLimitBytes = c.MetadataCacheSizeMB << 20
 		}
+		return nil
 	}
 	if d := r.Repository.Spec.MoverDefaults; d != nil {
-		lay(d.Cache)
-	}
-	for _, m := range r.Layers {
-		if m != nil {
-			lay(m.Cache)
+		if err := lay("moverDefaults", d.Cache); err != nil {
+			return out, err
 		}
 	}
-	return out
+	for _, m := range r.Layers {
+		if m == nil {
+			continue
+		}
+		if err := lay("mover", m.Cache); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 // mountList collects volumes and refuses mounts that would hide one another.

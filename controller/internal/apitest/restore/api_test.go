@@ -105,7 +105,7 @@ func (w *world) restore(change ...func(*kopiurv1.RestoreSpec)) *kopiurv1.Restore
 	w.T.Helper()
 	r := &kopiurv1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "back"}, Spec: kopiurv1.RestoreSpec{
 		Source: kopiurv1.RestoreSource{SnapshotRef: &kopiurv1.ObjectRef{Name: "monday"}},
-		Target: kopiurv1.RestoreTarget{PVC: &kopiurv1.TargetPVC{Name: "data-new", Capacity: resource.MustParse("1Gi")}},
+		Target: kopiurv1.RestoreTarget{PVC: &kopiurv1.TargetPVC{Name: "data-new", Capacity: "1Gi"}},
 	}}
 	for _, c := range change {
 		c(&r.Spec)

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -34,7 +33,7 @@ func fromPolicy(changes ...change) restore.World {
 			ObjectMeta: metav1.ObjectMeta{Name: "back", Namespace: "apps", UID: "uid-1", Generation: 1},
 			Spec: kopiurv1.RestoreSpec{
 				Source: kopiurv1.RestoreSource{FromPolicy: &kopiurv1.FromPolicy{Name: "db"}},
-				Target: kopiurv1.RestoreTarget{PVC: &kopiurv1.TargetPVC{Name: "data-new", Capacity: resource.MustParse("1Gi")}},
+				Target: kopiurv1.RestoreTarget{PVC: &kopiurv1.TargetPVC{Name: "data-new", Capacity: "1Gi"}},
 			},
 		},
 		Policy: &kopiurv1.SnapshotPolicy{

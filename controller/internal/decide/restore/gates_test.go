@@ -49,7 +49,15 @@ func TestGates(t *testing.T) {
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "offset",
 		},
 		"a claim of no size is refused": {
-			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.Target.PVC.Capacity = resource.MustParse("0") })),
+			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.Target.PVC.Capacity = "0" })),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "target.pvc.capacity",
+		},
+		"a claim whose size was left out is refused": {
+			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.Target.PVC.Capacity = "" })),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "target.pvc.capacity",
+		},
+		"a claim whose size is no amount is refused": {
+			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.Target.PVC.Capacity = "ten" })),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "target.pvc.capacity",
 		},
 		"a claim that nobody may write is refused": {

@@ -42,8 +42,8 @@ func (d *decision) validate() bool {
 		return d.refuse(kopiurv1.ReasonInvalidSpec, "policy.waitTimeout: %s", err)
 	}
 	if t := spec.Target.PVC; t != nil {
-		if t.Capacity.Sign() <= 0 {
-			return d.refuse(kopiurv1.ReasonInvalidSpec, "target.pvc.capacity must be more than zero, such as 10Gi")
+		if q, err := t.Capacity.Parse(); err != nil || q.Sign() <= 0 {
+			return d.refuse(kopiurv1.ReasonInvalidSpec, "target.pvc.capacity must be an amount of more than zero, such as 10Gi")
 		}
 		if len(t.AccessModes) > 0 && !slices.ContainsFunc(t.AccessModes, writable) {
 			return d.refuse(kopiurv1.ReasonInvalidSpec, "target.pvc.accessModes allow nobody to write: add ReadWriteOnce")

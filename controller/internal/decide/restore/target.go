@@ -68,6 +68,7 @@ func newClaim(r *kopiurv1.Restore, t kopiurv1.TargetPVC) *corev1.PersistentVolum
 	if len(modes) == 0 {
 		modes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	}
+	size, _ := t.Capacity.Parse() // validate has refused what is no amount
 	pvc := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: t.Name, Namespace: r.Namespace, Labels: map[string]string{
 			kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue,
@@ -76,7 +77,7 @@ func newClaim(r *kopiurv1.Restore, t kopiurv1.TargetPVC) *corev1.PersistentVolum
 		}},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: modes,
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: t.Capacity}},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},
 		},
 	}
 	if t.StorageClassName != "" {
