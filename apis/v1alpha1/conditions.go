@@ -64,3 +64,19 @@ const (
 	// ConditionOwnershipApplied: owners, modes and times of all restored entries were set.
 	ConditionOwnershipApplied = "OwnershipApplied"
 )
+
+// Conditions of Restores besides those they share with Snapshots.
+const (
+	// ConditionAwaitingClaim: no claim names this populator yet.
+	ConditionAwaitingClaim = "AwaitingClaim"
+	// ConditionRestoreSecurityContextCompatible is False where the mover's user could not write what the snapshot holds.
+	ConditionRestoreSecurityContextCompatible = "RestoreSecurityContextCompatible"
+)
+
+// Conditions of Maintenances and replications.
+const (
+	// ConditionLeaseOwned: this Maintenance is the registered owner of the repository's maintenance.
+	ConditionLeaseOwned = "LeaseOwned"
+	// ConditionIdentityOverlap: the destination has snapshots of a selected identity that are no copies.
+	ConditionIdentityOverlap = "IdentityOverlap"
+)

@@ -33,6 +33,9 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&SnapshotPolicy{}, &SnapshotPolicyList{},
 		&Snapshot{}, &SnapshotList{},
 		&Restore{}, &RestoreList{},
+		&Maintenance{}, &MaintenanceList{},
+		&RepositoryReplication{}, &RepositoryReplicationList{},
+		&SnapshotReplication{}, &SnapshotReplicationList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

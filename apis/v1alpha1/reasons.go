@@ -262,3 +262,56 @@ const (
 	// ReasonFSGroupApplied is set on MetadataAltered: source.readOnly was false and the kubelet applied the pod's fsGroup.
 	ReasonFSGroupApplied = "FsGroupApplied"
 )
+
+// Reasons of populators.
+const (
+	// ReasonAwaitingClaim is set while no claim names the Restore. Set spec.dataSourceRef of a claim to it.
+	ReasonAwaitingClaim = "AwaitingClaim"
+	// ReasonClaimsObserved is set when a claim names the Restore. status.claims has one entry for each.
+	ReasonClaimsObserved = "ClaimsObserved"
+	// ReasonTargetAlreadyBound is set when the claim had a volume before the populator came to it. Nothing was written to
+	// it.
+	ReasonTargetAlreadyBound = "TargetAlreadyBound"
+	// ReasonOrphanedPrimePVCReaped is set on an event when a helper claim whose own claim is gone was deleted. Nothing to
+	// do.
+	ReasonOrphanedPrimePVCReaped = "OrphanedPrimePvcReaped"
+)
+
+// Reasons of Maintenances.
+const (
+	// ReasonLeaseOwned is set while this Maintenance is the registered owner. Nothing to do.
+	ReasonLeaseOwned = "LeaseOwned"
+	// ReasonLeaseHeldByOther is set where another owner maintains the repository. If that one is gone for good, set
+	// spec.ownership.takeoverPolicy to Force once.
+	ReasonLeaseHeldByOther = "LeaseHeldByOther"
+	// ReasonLeaseTakeoverPrompt is set where another owner maintains the repository and takeoverPolicy is PromptCondition.
+	// The message names that owner: stop it, or set takeoverPolicy to Force.
+	ReasonLeaseTakeoverPrompt = "LeaseTakeoverPrompt"
+	// ReasonMaintenanceYielding is set where a run was left to another owner. Nothing to do.
+	ReasonMaintenanceYielding = "MaintenanceYielding"
+)
+
+// Reasons of runs that the annotation run-requested asks for.
+const (
+	// ReasonInvalidRunRequest is set where the annotation run-requested is no RFC 3339 time, or run-mode is neither quick
+	// nor full. Nothing is run for it: correct the value.
+	ReasonInvalidRunRequest = "InvalidRunRequest"
+	// ReasonSuspendedWithPendingRun is set where a run was asked for while spec.suspend is true. It runs after that.
+	ReasonSuspendedWithPendingRun = "SuspendedWithPendingRun"
+)
+
+// Reasons of replications.
+const (
+	// ReasonWaitingForSourceRepository is set while the repository of sourceRef is not Ready. It goes on by itself.
+	ReasonWaitingForSourceRepository = "WaitingForSourceRepository"
+	// ReasonWaitingForDestinationRepository is the same for destinationRef.
+	ReasonWaitingForDestinationRepository = "WaitingForDestinationRepository"
+	// ReasonDestinationReadOnly is set where the repository of destinationRef has mode ReadOnly. Name another.
+	ReasonDestinationReadOnly = "DestinationReadOnly"
+	// ReasonNoIdentitiesMatched is set where spec.selection selects none of the source's identities. Nothing was copied:
+	// correct the patterns; each is that of the whole value.
+	ReasonNoIdentitiesMatched = "NoIdentitiesMatched"
+	// ReasonIdentityOverlap is set where the destination has snapshots of a selected identity that are no copies, such as
+	// those of a policy that writes there itself. Exclude the identity, or give the policy another.
+	ReasonIdentityOverlap = "IdentityOverlap"
+)

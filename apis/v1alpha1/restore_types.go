@@ -22,7 +22,7 @@ const (
 )
 
 // RestoreSource says what is restored: exactly one of its fields is set.
-// +kubebuilder:validation:XValidation:rule="(has(self.snapshotRef) ? 1 : 0) + (has(self.fromPolicy) ? 1 : 0) == 1",message="source must have exactly one of snapshotRef, fromPolicy"
+// +kubebuilder:validation:XValidation:rule="(has(self.snapshotRef) ? 1 : 0) + (has(self.fromPolicy) ? 1 : 0) + (has(self.identity) ? 1 : 0) == 1",message="source must have exactly one of snapshotRef, fromPolicy, identity"
 type RestoreSource struct {
 	// snapshotRef names a Snapshot.
 	// +optional
@@ -30,6 +30,9 @@ type RestoreSource struct {
 	// fromPolicy picks a snapshot among those of a policy.
 	// +optional
 	FromPolicy *FromPolicy `json:"fromPolicy,omitempty"`
+	// identity picks a snapshot among those filed under a kopia identity, whoever made them. It needs spec.repository.
+	// +optional
+	Identity *FromIdentity `json:"identity,omitempty"`
 }
 
 // FromPolicy picks a snapshot among those of a policy: the newest, the newest at a time, or one before it.
@@ -57,15 +60,93 @@ type FromPolicy struct {
 	SourcePath string `json:"sourcePath,omitempty"`
 }
 
+// FromIdentity picks a snapshot among those filed under username@hostname:sourcePath.
+type FromIdentity struct {
+	// username part of the identity.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^@:\s]*$`
+	Username string `json:"username"`
+	// hostname part of the identity.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[^@:\s]*$`
+	Hostname string `json:"hostname"`
+	// sourcePath part of the identity. It may be left out where snapshotID names the snapshot, and with target.populator,
+	// which takes the path of each claim.
+	// +kubebuilder:validation:MaxLength=4096
+	// +optional
+	SourcePath string `json:"sourcePath,omitempty"`
+	// snapshotID names one snapshot by its kopia manifest id.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	SnapshotID string `json:"snapshotID,omitempty"`
+	// asOf is the latest acceptable start time, RFC 3339.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	AsOf string `json:"asOf,omitempty"`
+	// offset skips that many of the newest, counted after asOf.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Offset int64 `json:"offset,omitempty"`
+}
+
 // RestoreTarget says where to: exactly one of its fields is set.
-// +kubebuilder:validation:XValidation:rule="(has(self.pvc) ? 1 : 0) + (has(self.pvcRef) ? 1 : 0) == 1",message="target must have exactly one of pvc, pvcRef"
+// +kubebuilder:validation:XValidation:rule="(has(self.pvc) ? 1 : 0) + (has(self.pvcRef) ? 1 : 0) + (has(self.populator) ? 1 : 0) + (has(self.streamExec) ? 1 : 0) == 1",message="target must have exactly one of pvc, pvcRef, populator, streamExec"
 type RestoreTarget struct {
 	// pvc is a claim that the Restore creates. It is yours afterwards: deleting the Restore does not delete it.
 	// +optional
 	PVC *TargetPVC `json:"pvc,omitempty"`
 	// pvcRef is a claim that exists.
 	// +optional
-	PVCRef *LocalRef `json:"pvcRef,omitempty"`
+	PVCRef *TargetPVCRef `json:"pvcRef,omitempty"`
+	// populator fills every claim whose spec.dataSourceRef names this Restore. Write populator: {}.
+	// +optional
+	Populator *PopulatorTarget `json:"populator,omitempty"`
+	// streamExec sends one file of the snapshot to the standard input of a command in a running pod.
+	// +optional
+	StreamExec *StreamTarget `json:"streamExec,omitempty"`
+}
+
+// InUsePolicy is Warn or Refuse.
+// +kubebuilder:validation:Enum=Warn;Refuse
+type InUsePolicy string
+
+// What to do about a claim that running pods use.
+const (
+	// InUseWarn restores and says so.
+	InUseWarn InUsePolicy = "Warn"
+	// InUseRefuse waits until no pod uses the claim.
+	InUseRefuse InUsePolicy = "Refuse"
+)
+
+// TargetPVCRef names a claim that exists.
+type TargetPVCRef struct {
+	// name of the claim.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// namespace of the claim. It must be the Restore's own: a mover mounts claims of its own namespace only.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+	// ifInUse: Warn (the default) restores into a claim that running pods use and says so; Refuse waits until none does.
+	// +optional
+	IfInUse InUsePolicy `json:"ifInUse,omitempty"`
+}
+
+// PopulatorTarget has no settings yet.
+type PopulatorTarget struct{}
+
+// StreamTarget is a command that takes one file of the snapshot.
+type StreamTarget struct {
+	// fileName of the file in the snapshot: a single name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	// +kubebuilder:validation:XValidation:rule="!self.contains('/') && self != '.' && self != '..'",message="fileName must be a single name without a slash"
+	FileName string `json:"fileName"`
+	// workloadExec reads the file from its standard input.
+	WorkloadExec WorkloadExec `json:"workloadExec"`
 }
 
 // TargetPVC is a claim to create.
@@ -101,8 +182,9 @@ const (
 
 // RestorePolicy says what to do when there is nothing to restore.
 type RestorePolicy struct {
-	// onMissingSnapshot: Fail where it is left out with snapshotRef, Continue with fromPolicy. Continue leaves the target
-	// as it is, and only where the repository proves that there is no snapshot: an unreachable one is waited for.
+	// onMissingSnapshot: Fail where it is left out with snapshotRef or identity, Continue with fromPolicy. Continue leaves
+	// the target as it is, and only where the repository proves that there is no snapshot: an unreachable one is waited
+	// for.
 	// +optional
 	OnMissingSnapshot OnMissingSnapshot `json:"onMissingSnapshot,omitempty"`
 	// waitTimeout is how long to wait for a snapshot to appear, from the moment the repository could first be asked.
@@ -162,9 +244,14 @@ type RestoreSpec struct {
 	Source RestoreSource `json:"source"`
 	// target says where to.
 	Target RestoreTarget `json:"target"`
-	// repository to read from, in place of the one the source names.
+	// repository to read from, in place of the one the source names. It is needed with source.identity, and with
+	// source.fromPolicy where the policy has more than one.
 	// +optional
 	Repository *RepositoryRef `json:"repository,omitempty"`
+	// subPath restores this file or folder of the snapshot in place of all of it.
+	// +kubebuilder:validation:MaxLength=4096
+	// +optional
+	SubPath string `json:"subPath,omitempty"`
 	// policy says what to do when there is nothing to restore.
 	// +optional
 	Policy *RestorePolicy `json:"policy,omitempty"`
@@ -177,136 +264,12 @@ type RestoreSpec struct {
 	// failurePolicy bounds the run.
 	// +optional
 	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
+	// credentialProjection copies a ClusterRepository's Secrets into this namespace for the run.
+	// +optional
+	CredentialProjection *CredentialProjection `json:"credentialProjection,omitempty"`
 }
 
-// Resolutions of a Restore.
-const (
-	ResolutionSnapshot   = "Snapshot"
-	ResolutionNoSnapshot = "NoSnapshot"
-)
-
-// RestoreResolved is the decision which snapshot is meant, taken once.
-type RestoreResolved struct {
-	// resolution is Snapshot or NoSnapshot.
-	// +kubebuilder:validation:Enum=Snapshot;NoSnapshot
-	// +optional
-	Resolution string `json:"resolution,omitempty"`
-	// kopiaSnapshotID of the snapshot.
-	// +optional
-	KopiaSnapshotID string `json:"kopiaSnapshotID,omitempty"`
-	// startTime of the snapshot, by which it is found again when its id changes.
-	// +optional
-	StartTime string `json:"startTime,omitempty"`
-	// identity of the snapshot.
-	// +optional
-	Identity *Identity `json:"identity,omitempty"`
-	// repository that holds it.
-	// +optional
-	Repository *RepositoryRef `json:"repository,omitempty"`
-	// snapshotRef where the source named one.
-	// +optional
-	SnapshotRef *ObjectRef `json:"snapshotRef,omitempty"`
-	// pinnedAt is when the decision was taken.
-	// +optional
-	PinnedAt string `json:"pinnedAt,omitempty"`
-}
-
-// RestoreTargetStatus names the claim that is restored into.
-type RestoreTargetStatus struct {
-	// pvcRef of the claim.
-	// +optional
-	PVCRef *LocalRef `json:"pvcRef,omitempty"`
-}
-
-// RestoreProgress is how far a restore has come.
-type RestoreProgress struct {
-	Progress `json:",inline"`
-	// bytesRestored so far.
-	// +optional
-	BytesRestored int64 `json:"bytesRestored,omitempty"`
-	// filesRestored so far.
-	// +optional
-	FilesRestored int64 `json:"filesRestored,omitempty"`
-}
-
-// OwnershipStatus counts entries whose owner, mode and times were set, and those where they could not be.
-type OwnershipStatus struct {
-	// applied entries.
-	Applied int64 `json:"applied"`
-	// failed entries.
-	Failed int64 `json:"failed"`
-	// paths of the first that failed.
-	// +kubebuilder:validation:MaxItems=20
-	// +listType=atomic
-	// +optional
-	Paths []EntryFault `json:"paths,omitempty"`
-}
-
-// RestoreJob names the mover Job of the present attempt. It is written before the Job is made, so that a controller that
-// ends in between makes the same Job again and never a second one.
-type RestoreJob struct {
-	JobStatus `json:",inline"`
-	// generation of the spec that the attempt was made from.
-	// +optional
-	Generation int64 `json:"generation,omitempty"`
-	// fruitless counts the attempts in a row that brought no answer: the repository could not be asked, or the result was
-	// lost with its pod.
-	// +optional
-	Fruitless int32 `json:"fruitless,omitempty"`
-	// endedAt is when the end of the attempt was recorded; absent while it runs.
-	// +optional
-	EndedAt string `json:"endedAt,omitempty"`
-}
-
-// RestoreStatus is what Kopiur did.
-type RestoreStatus struct {
-	// conditions of the Restore.
-	// +listType=map
-	// +listMapKey=type
-	// +optional
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// phase in one word.
-	// +optional
-	Phase RestorePhase `json:"phase,omitempty"`
-	// observedGeneration is the generation this status speaks of.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// sourceKind is snapshotRef or fromPolicy.
-	// +optional
-	SourceKind string `json:"sourceKind,omitempty"`
-	// resolved snapshot, decided once.
-	// +optional
-	Resolved *RestoreResolved `json:"resolved,omitempty"`
-	// target claim.
-	// +optional
-	Target *RestoreTargetStatus `json:"target,omitempty"`
-	// progress of the running mover.
-	// +optional
-	Progress *RestoreProgress `json:"progress,omitempty"`
-	// ownership result.
-	// +optional
-	Ownership *OwnershipStatus `json:"ownership,omitempty"`
-	// timing of the run.
-	// +optional
-	Timing *Timing `json:"timing,omitempty"`
-	// waitStartedAt is when the repository could first be asked.
-	// +optional
-	WaitStartedAt string `json:"waitStartedAt,omitempty"`
-	// job of the present attempt, or of the last one.
-	// +optional
-	Job *RestoreJob `json:"job,omitempty"`
-	// failure of the run.
-	// +optional
-	Failure *Failure `json:"failure,omitempty"`
-	// resolvedCredentialVersion is the version of the Secrets and CA bundle that the last attempt used.
-	// +optional
-	ResolvedCredentialVersion string `json:"resolvedCredentialVersion,omitempty"`
-	// logTail is the end of the mover's log.
-	// +optional
-	LogTail string `json:"logTail,omitempty"`
-}
-
-// Restore writes one snapshot into a claim.
+// Restore writes one snapshot into a claim, or fills the claims that name it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

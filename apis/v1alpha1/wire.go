@@ -58,3 +58,29 @@ const (
 	OriginManual    = "manual"
 	OriginScheduled = "scheduled"
 )
+
+// What belongs to populators, Maintenances and replications.
+const (
+	// OperationRestorePopulate is the value of LabelOperation on the helper claim and the Jobs of a populator.
+	OperationRestorePopulate = "restore-populate"
+	// ComponentMaintenance and ComponentReplication are values of LabelComponent.
+	ComponentMaintenance = "maintenance"
+	ComponentReplication = "replication"
+	// LabelMaintenance and LabelReplication hold the name of the object that a Job runs for.
+	LabelMaintenance = prefix + "maintenance"
+	LabelReplication = prefix + "replication"
+	// LabelSnapshotReplication holds the name of the SnapshotReplication that made a copy.
+	LabelSnapshotReplication = prefix + "snapshot-replication"
+
+	// AnnotationRunRequested asks a Maintenance or replication for a run now. Its value is an RFC 3339 time; another value
+	// asks again.
+	AnnotationRunRequested = prefix + "run-requested"
+	// AnnotationRunMode is the mode of that run of a Maintenance: quick, or full.
+	AnnotationRunMode = prefix + "run-mode"
+	// AnnotationMaintenanceSlot and AnnotationReplicationSlot hold the due time that a Job runs for.
+	AnnotationMaintenanceSlot = prefix + "maintenance-slot"
+	AnnotationReplicationSlot = prefix + "replication-slot"
+
+	// OriginReplicated is the origin of a copy.
+	OriginReplicated = "replicated"
+)

@@ -77,6 +77,6 @@ func Snapshot(namespace, name, policy string) *kopiurv1.Snapshot {
 func RestoreInto(namespace, name, snapshot, claim string) *kopiurv1.Restore {
 	r := &kopiurv1.Restore{ObjectMeta: meta(namespace, name)}
 	r.Spec.Source.SnapshotRef = &kopiurv1.ObjectRef{Name: snapshot}
-	r.Spec.Target.PVCRef = &kopiurv1.LocalRef{Name: claim}
+	r.Spec.Target.PVCRef = &kopiurv1.TargetPVCRef{Name: claim}
 	return r
 }

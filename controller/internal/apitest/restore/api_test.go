@@ -120,7 +120,7 @@ func fromPolicy(s *kopiurv1.RestoreSpec) {
 
 func into(claim string) func(*kopiurv1.RestoreSpec) {
 	return func(s *kopiurv1.RestoreSpec) {
-		s.Target = kopiurv1.RestoreTarget{PVCRef: &kopiurv1.LocalRef{Name: claim}}
+		s.Target = kopiurv1.RestoreTarget{PVCRef: &kopiurv1.TargetPVCRef{Name: claim}}
 	}
 }
 

@@ -210,7 +210,7 @@ func claim(owner string, modes ...corev1.PersistentVolumeAccessMode) change {
 }
 
 func existing(w *restore.World) {
-	w.Restore.Spec.Target = kopiurv1.RestoreTarget{PVCRef: &kopiurv1.LocalRef{Name: "data"}}
+	w.Restore.Spec.Target = kopiurv1.RestoreTarget{PVCRef: &kopiurv1.TargetPVCRef{Name: "data"}}
 }
 
 func find(p restore.Plan, kind string) restore.Condition {

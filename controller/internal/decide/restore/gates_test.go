@@ -40,6 +40,46 @@ func TestGates(t *testing.T) {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.Target = kopiurv1.RestoreTarget{} })),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.target",
 		},
+		"a source by identity is not carried out yet": {
+			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
+				s.Source = kopiurv1.RestoreSource{Identity: &kopiurv1.FromIdentity{Username: "db", Hostname: "apps"}}
+			})),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.source.identity",
+		},
+		"a populator is not carried out yet": {
+			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
+				s.Target = kopiurv1.RestoreTarget{Populator: &kopiurv1.PopulatorTarget{}}
+			})),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.target.populator",
+		},
+		"a stream into a command is not carried out yet": {
+			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
+				s.Target = kopiurv1.RestoreTarget{StreamExec: &kopiurv1.StreamTarget{FileName: "dump.sql"}}
+			})),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.target.streamExec",
+		},
+		"a part of a snapshot is not carried out yet, and all of it is not what was asked for": {
+			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.SubPath = "etc/app.conf" })),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.subPath",
+		},
+		"a projection of credentials is not carried out yet": {
+			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
+				s.CredentialProjection = &kopiurv1.CredentialProjection{Enabled: true}
+			})),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.credentialProjection.enabled",
+		},
+		"an inherited user is not carried out yet": {
+			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
+				s.Mover = &kopiurv1.MoverSpec{InheritSecurityContextFrom: &kopiurv1.InheritSecurityContextFrom{Snapshot: &kopiurv1.InheritFromSnapshot{}}}
+			})),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.mover.inheritSecurityContextFrom",
+		},
+		"a claim of another namespace is refused": {
+			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
+				s.Target = kopiurv1.RestoreTarget{PVCRef: &kopiurv1.TargetPVCRef{Name: "data", Namespace: "other"}}
+			})),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "target.pvcRef.namespace",
+		},
 		"a wait timeout in days is refused": {
 			fromPolicy(waitTimeout("2d")),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "policy.waitTimeout",
@@ -127,6 +167,11 @@ func TestGates(t *testing.T) {
 		"a ReadWriteOncePod claim in use cannot be mounted": {
 			fromSnapshot(existing, claim("", corev1.ReadWriteOncePod), func(w *restore.World) { w.Users = []string{"pod db-0"} }),
 			restore.Progressing, kopiurv1.RestorePending, kopiurv1.ReasonPVCInUse, kopiurv1.ConditionTargetAvailable, "in use by pod db-0",
+		},
+		"a claim in use is not touched where the spec says so": {
+			fromSnapshot(existing, spec(func(s *kopiurv1.RestoreSpec) { s.Target.PVCRef.IfInUse = kopiurv1.InUseRefuse }),
+				claim("", corev1.ReadWriteOnce), func(w *restore.World) { w.Users = []string{"pod db-0"} }),
+			restore.Progressing, kopiurv1.RestorePending, kopiurv1.ReasonPVCInUse, kopiurv1.ConditionTargetAvailable, "ifInUse is Refuse",
 		},
 		"a privileged mover needs the namespace's consent": {
 			fromSnapshot(spec(func(s *kopiurv1.RestoreSpec) { s.Mover = &kopiurv1.MoverSpec{PrivilegedMode: new(true)} })),
@@ -256,6 +301,11 @@ func TestTarget(t *testing.T) {
 		t.Parallel()
 		p := restore.Decide(fromSnapshot(claim("uid-1")), now)
 		assert.Nil(t, p.Claim)
+		assert.NotNil(t, p.Job)
+	})
+	t.Run("a projection of credentials that is switched off asks for nothing", func(t *testing.T) {
+		t.Parallel()
+		p := restore.Decide(fromSnapshot(spec(func(s *kopiurv1.RestoreSpec) { s.CredentialProjection = &kopiurv1.CredentialProjection{} })), now)
 		assert.NotNil(t, p.Job)
 	})
 	t.Run("a claim in use is restored into, and its pod named", func(t *testing.T) {

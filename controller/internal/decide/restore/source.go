@@ -19,15 +19,20 @@ import (
 // no more interest.
 func (d *decision) validate() bool {
 	spec := d.Restore.Spec
-	d.st.SourceKind = "snapshotRef"
-	if spec.Source.FromPolicy != nil {
+	switch {
+	case spec.Source.FromPolicy != nil:
 		d.st.SourceKind = "fromPolicy"
+	case spec.Source.Identity != nil:
+		d.st.SourceKind = "identity"
+	default:
+		d.st.SourceKind = "snapshotRef"
 	}
-	if spec.Source.FromPolicy == nil && spec.Source.SnapshotRef == nil {
-		return d.refuse(kopiurv1.ReasonNotYetSupported, "spec.source has none of snapshotRef, fromPolicy: this version knows no other source")
+	if field, advice := Unsupported(spec); field != "" {
+		return d.refuse(kopiurv1.ReasonNotYetSupported, "spec.%s: this version of Kopiur does not carry it out yet; %s", field, advice)
 	}
-	if TargetClaim(d.Restore) == "" {
-		return d.refuse(kopiurv1.ReasonNotYetSupported, "spec.target has none of pvc, pvcRef: this version knows no other target")
+	if t := spec.Target.PVCRef; t != nil && t.Namespace != "" && t.Namespace != d.Restore.Namespace {
+		return d.refuse(kopiurv1.ReasonInvalidSpec,
+			"target.pvcRef.namespace is %s: a mover mounts claims of its own namespace only; create the Restore in %s", t.Namespace, t.Namespace)
 	}
 	if f := spec.Source.FromPolicy; f != nil && d.st.Resolved == nil {
 		if _, err := asOf(*f); err != nil {

@@ -46,6 +46,10 @@ func (d *decision) target() bool {
 		d.set(kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonPVCInUse,
 			"claim %s is ReadWriteOncePod and in use by %s", name, quoted(d.Users))
 		return d.wait(recheck, kopiurv1.ReasonPVCInUse, "claim %s is ReadWriteOncePod and in use by %s: stop the pod", name, quoted(d.Users))
+	case len(d.Users) > 0 && refusesUsers(d.Restore.Spec.Target) && !d.writesNothing():
+		d.set(kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonPVCInUse,
+			"claim %s is in use by %s, and target.pvcRef.ifInUse is Refuse", name, quoted(d.Users))
+		return d.wait(recheck, kopiurv1.ReasonPVCInUse, "claim %s is in use by %s, and target.pvcRef.ifInUse is Refuse: stop the pod", name, quoted(d.Users))
 	case len(d.Users) > 0 && !d.writesNothing():
 		d.set(kopiurv1.ConditionTargetAvailable, metav1.ConditionTrue, kopiurv1.ReasonTargetInUse,
 			"claim %s is in use by %s, which sees the files change while they are restored", name, quoted(d.Users))
@@ -55,6 +59,10 @@ func (d *decision) target() bool {
 		d.set(kopiurv1.ConditionTargetAvailable, metav1.ConditionTrue, kopiurv1.ReasonTargetFound, "claim %s exists", name)
 	}
 	return false
+}
+
+func refusesUsers(t kopiurv1.RestoreTarget) bool {
+	return t.PVCRef != nil && t.PVCRef.IfInUse == kopiurv1.InUseRefuse
 }
 
 func (d *decision) writesNothing() bool {
