@@ -60,6 +60,7 @@ func specs() map[string]work.Spec {
 			SnapshotID: "aabb", Identity: id, StartTime: new(at("2026-03-05T02:00:00Z")), TargetPath: work.TargetDir,
 			Options: work.RestoreOptions{EnableFileDeletion: new(true), IgnorePermissionErrors: new(false)},
 		}}},
+		"restore-part": {RequestID: "u-5", Repository: repository(), Operation: work.Operation{Restore: &work.Restore{SnapshotID: "aabb", SubPath: "conf/app.yaml", TargetPath: work.TargetDir}}},
 	}
 	maps.Copy(out, copySpecs())
 	return out

@@ -14,7 +14,7 @@ const (
 	CodeRepositoryUnavailable Code = "RepositoryUnavailable"
 	// CodeSlow: the store answers, but the operation did not fit into its deadline. Retried; it is not an outage (C-3).
 	CodeSlow Code = "Slow"
-	// CodeLocked: kopia's maintenance or upgrade lock is held. Retried.
+	// CodeLocked: kopia's maintenance or upgrade lock is held, or somebody else has the target's block device. Retried.
 	CodeLocked Code = "Locked"
 	// CodeSourceError: the source could not be read for a reason that may pass. Retried.
 	CodeSourceError Code = "SourceError"

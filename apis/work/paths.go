@@ -39,6 +39,9 @@ const (
 	TargetDir = "/restore"
 	// ScratchDir is where a deep verification restores to.
 	ScratchDir = "/scratch"
+	// SourceDevice and TargetDevice are where the block device of a source or target without a file system is.
+	SourceDevice = "/dev/kopiur-source"
+	TargetDevice = "/dev/kopiur-target"
 	// TerminationPath is the container's terminationMessagePath.
 	TerminationPath = "/dev/termination-log"
 )

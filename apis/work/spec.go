@@ -186,8 +186,10 @@ func (o Operation) Name() string {
 // Snapshot stores one source.
 type Snapshot struct {
 	Identity Identity `json:"identity"`
-	// Path is where the source is mounted.
-	Path        string            `json:"path"`
+	// Path is where the source is mounted, DevicePath where the block device of a source without a file system is.
+	// Exactly one of them is set.
+	Path        string            `json:"path,omitempty"`
+	DevicePath  string            `json:"devicePath,omitempty"`
 	Description string            `json:"description,omitempty"`
 	Tags        map[string]string `json:"tags,omitempty"`
 	Policy      SnapshotPolicy    `json:"policy,omitzero"`
@@ -222,14 +224,19 @@ type Resolve struct {
 	Offset int64 `json:"offset,omitempty"`
 }
 
-// Restore writes one snapshot into a folder.
+// Restore writes one snapshot, or a part of it, into a folder or onto a block device.
 type Restore struct {
 	SnapshotID string `json:"snapshotID"`
 	// Identity and StartTime find the snapshot again when its manifest id has changed (pinning rewrites it, K-3).
 	Identity  Identity   `json:"identity,omitzero"`
 	StartTime *time.Time `json:"startTime,omitempty"`
-	// TargetPath is where the target is mounted.
-	TargetPath string         `json:"targetPath"`
+	// SubPath is the file or folder of the snapshot to restore; empty means all of it. What a folder holds goes right
+	// into the target, a file goes into it under its own name.
+	SubPath string `json:"subPath,omitempty"`
+	// TargetPath is where the target is mounted, DevicePath where the block device of a target without a file system is.
+	// Exactly one of them is set.
+	TargetPath string         `json:"targetPath,omitempty"`
+	DevicePath string         `json:"devicePath,omitempty"`
 	Options    RestoreOptions `json:"options,omitzero"`
 }
 
