@@ -93,7 +93,7 @@ func repository(err error) (work.Code, string) {
 		return work.CodeRepositoryNotInitialized, err.Error() + "; set create.enabled or correct the location"
 	case errors.Is(err, engine.ErrLocationMissing):
 		return work.CodeNotFound, err.Error() + "; create it or correct the name, Kopiur makes neither buckets nor folders"
-	case errors.Is(err, engine.ErrSnapshotNotFound):
+	case errors.Is(err, engine.ErrSnapshotNotFound), errors.Is(err, engine.ErrNotInSnapshot):
 		return work.CodeNotFound, err.Error()
 	case errors.Is(err, engine.ErrUpgrading):
 		return work.CodeLocked, "another client is upgrading the repository"

@@ -89,6 +89,33 @@ func TestToldToEndInMidUpload(t *testing.T) {
 	p.compareAfterRestore(id)
 }
 
+// A restore that is killed goes on where it was, in the same target and by the same request.
+func TestKilledInMidRestore(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	for i := range 16 {
+		randomFile(t, filepath.Join(p.source, string(rune('a'+i))), 4<<20)
+	}
+	p.create()
+	id := p.ok(p.snapshot()).Snapshot.SnapshotID
+	s := p.spec(work.Operation{Restore: &work.Restore{SnapshotID: id, TargetPath: p.target}})
+	s.Repository.Throttle = &work.Throttle{DownloadBytesPerSecond: 4 << 20}
+	cmd := p.start(s)
+	require.Eventually(t, func() bool {
+		have, err := filepath.Glob(filepath.Join(p.target, "?"))
+		return err == nil && len(have) > 0
+	}, 2*time.Minute, 10*time.Millisecond)
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+
+	s.Repository.Throttle = nil
+	r := p.ok(s).Restore
+	assert.Positive(t, r.FilesSkipped, "what was whole is not written again")
+	assert.Equal(t, int64(16), r.FilesRestored+r.FilesSkipped)
+	out, err := exec.CommandContext(t.Context(), "diff", "-r", p.source, p.target).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
 func TestSoftDeadlineReportsAndIsRetryable(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

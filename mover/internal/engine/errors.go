@@ -46,6 +46,8 @@ var (
 	ErrInterrupted = errors.New("interrupted; what was stored is kept as a checkpoint")
 	// ErrInvalidOption: the user asks for something that kopia does not know.
 	ErrInvalidOption = errors.New("invalid option")
+	// ErrNotInSnapshot: the part of a snapshot that is asked for is not in it.
+	ErrNotInSnapshot = errors.New("the snapshot does not hold it")
 	// ErrBadName: a snapshot names an entry in a way that no file system can hold.
 	ErrBadName = errors.New("the snapshot holds an entry with an impossible name")
 )

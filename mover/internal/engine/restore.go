@@ -39,10 +39,16 @@ type Restore struct {
 	// SkipExisting leaves a file alone that has the right size and time, so that a second attempt goes on where the
 	// first one ended.
 	SkipExisting bool
+	// Request names whom the restore is done for. What an earlier attempt of the same request has written is not written
+	// again; empty means that nothing tells attempts apart.
+	Request string
 	// IgnoreErrors counts an entry that cannot be written and goes on.
 	IgnoreErrors bool
 
 	Progress *Counters
+
+	// wrap stands between the restore and its target in tests.
+	wrap func(targetDir) targetDir
 }
 
 // Restored is the outcome.
@@ -71,6 +77,7 @@ type restorer struct {
 	repo *Repository
 	euid int
 	slot chan struct{} // one per worker beside the walking goroutine
+	mark mark
 
 	mu  sync.Mutex
 	out Restored
@@ -82,38 +89,51 @@ func (r *Repository) Restore(ctx context.Context, s Snapshot, o Restore) (Restor
 	if s.manifest == nil || s.manifest.RootEntry == nil {
 		return Restored{}, fmt.Errorf("restore %s: %w", s.ID, errNoRoot)
 	}
-	root, err := os.OpenRoot(o.Target)
+	root, err := openTarget(o.Target)
 	if err != nil {
 		return Restored{}, fmt.Errorf("%w: %w", ErrTarget, err)
+	}
+	if o.wrap != nil {
+		root = o.wrap(root)
 	}
 	defer root.Close()
 	o.Progress.TotalBytes.Store(s.Size)
 	o.Progress.TotalFiles.Store(s.Files)
 	w := &restorer{Restore: o, repo: r, euid: os.Geteuid(), slot: make(chan struct{}, max(o.Parallel-1, 0))}
-	err = w.start(ctx, root, s.manifest.RootEntry)
+	err = w.start(ctx, root, s.manifest)
 	if err == nil {
-		err = syncfs(root)
+		// Durable before it is reported.
+		if err = root.Sync(); err != nil {
+			err = fmt.Errorf("%w: sync: %w", ErrTarget, err)
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.out, err
 }
 
-func (w *restorer) start(ctx context.Context, root *os.Root, e *snapshot.DirEntry) error {
+func (w *restorer) start(ctx context.Context, root targetDir, m *snapshot.Manifest) error {
+	e := m.RootEntry
 	if e.Type == snapshot.EntryTypeDirectory {
-		return w.dir(ctx, place{in: root, name: "."}, "", e)
+		entries, err := w.repo.readDir(ctx, e)
+		if err != nil {
+			return err
+		}
+		if err := w.begin(root, m, entries); err != nil {
+			return err
+		}
+		return w.folder(ctx, place{in: root, name: "."}, "", e, entries)
 	}
-	// A snapshot of a single file or stream is restored as that file inside the target.
+	// A single file or stream is restored as that file inside the target.
 	if err := checkName(e.Name); err != nil {
 		return err
 	}
 	return w.entry(ctx, place{in: root, name: e.Name}, e.Name, e)
 }
 
-// place is a name in a folder. Every folder is an os.Root of its own: an operation touches that folder or nothing, also
-// when somebody swaps a folder for a link meanwhile.
+// place is a name in a folder.
 type place struct {
-	in   *os.Root
+	in   targetDir
 	name string
 	// fresh: the folder was made by this restore, so nothing of that name is in it.
 	fresh bool
@@ -128,23 +148,31 @@ func (w *restorer) dir(ctx context.Context, at place, rel string, e *snapshot.Di
 	if err != nil {
 		return w.tolerate(ctx, rel, e, err)
 	}
+	return w.folder(ctx, at, rel, e, entries)
+}
+
+func (w *restorer) folder(ctx context.Context, at place, rel string, e *snapshot.DirEntry, entries []*snapshot.DirEntry) error {
 	dir, fresh, err := w.beginDir(at, rel, entries)
 	if err != nil {
 		return w.tolerate(ctx, rel, e, err)
 	}
-	err = w.children(ctx, dir, fresh, rel, entries)
-	_ = dir.Close()
-	if err != nil {
+	defer dir.Close()
+	if err := w.children(ctx, dir, fresh, rel, entries); err != nil {
 		return err
 	}
+	if rel == "" {
+		if err := w.finish(dir, entries); err != nil {
+			return err
+		}
+	}
 	w.count(func(o *Restored) { o.Dirs++ })
-	w.attributes(at, nil, rel, e)
+	w.attributes(dir, rel, e)
 	return nil
 }
 
 // children restores entries, in other workers as long as there are any, else here. So at most one folder per level and
 // worker is in memory, however large the tree.
-func (w *restorer) children(ctx context.Context, dir *os.Root, fresh bool, rel string, entries []*snapshot.DirEntry) error {
+func (w *restorer) children(ctx context.Context, dir targetDir, fresh bool, rel string, entries []*snapshot.DirEntry) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
@@ -210,19 +238,6 @@ func (w *restorer) count(f func(*Restored)) {
 	f(&w.out)
 }
 
-// syncfs makes what was written durable before it is reported.
-func syncfs(root *os.Root) error {
-	d, err := root.Open(".")
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrTarget, err)
-	}
-	defer d.Close()
-	if err := unix.Syncfs(int(d.Fd())); err != nil {
-		return fmt.Errorf("%w: sync: %w", ErrTarget, err)
-	}
-	return nil
-}
-
 // readDir reads a stored folder as it is. Kopia's reader would replace the time of every folder in it.
 func (r *Repository) readDir(ctx context.Context, e *snapshot.DirEntry) ([]*snapshot.DirEntry, error) {
 	rd, err := r.rep.OpenObject(ctx, e.ObjectID)
@@ -282,6 +297,9 @@ func checkName(name string) error {
 }
 
 func restoreFault(rel string, e *snapshot.DirEntry, err error) Fault {
+	if rel == "" {
+		rel = "."
+	}
 	return Fault{Path: rel, UID: int64(e.UserID), Mode: modeOf(e), Reason: reasonOf(err), Cause: err}
 }
 

@@ -36,7 +36,7 @@ func (p place) lstat() (fs.FileInfo, error) {
 }
 
 // beginDir makes or takes over a folder, and opens it. It reports whether it made it.
-func (w *restorer) beginDir(at place, rel string, entries []*snapshot.DirEntry) (dir *os.Root, fresh bool, err error) {
+func (w *restorer) beginDir(at place, rel string, entries []*snapshot.DirEntry) (dir targetDir, fresh bool, err error) {
 	st, err := at.lstat()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -50,10 +50,10 @@ func (w *restorer) beginDir(at place, rel string, entries []*snapshot.DirEntry) 
 			}
 		}
 	case w.euid != 0 && st.Mode().Perm()&workDirMode != workDirMode:
-		_ = at.in.Chmod(at.name, st.Mode().Perm()|workDirMode) // where it is not ours, the next step says so
+		_ = at.in.Named(at.name).Chmod(st.Mode().Perm() | workDirMode) // where it is not ours, the next step says so
 	}
 	if err == nil {
-		dir, err = at.in.OpenRoot(at.name)
+		dir, err = at.in.OpenDir(at.name)
 	}
 	if err != nil {
 		return nil, false, targetError(rel, err)
@@ -69,16 +69,11 @@ func (w *restorer) beginDir(at place, rel string, entries []*snapshot.DirEntry) 
 }
 
 // clear deals with what is in a folder already.
-func (w *restorer) clear(dir *os.Root, rel string, entries []*snapshot.DirEntry) error {
+func (w *restorer) clear(dir targetDir, rel string, entries []*snapshot.DirEntry) error {
 	if !w.DeleteExtra && !w.KeepDirectories {
 		return nil
 	}
-	d, err := dir.Open(".")
-	if err != nil {
-		return err //nolint:wrapcheck // the caller adds the path
-	}
-	existing, err := d.ReadDir(-1)
-	_ = d.Close()
+	existing, err := dir.ReadDir()
 	if err != nil {
 		return err //nolint:wrapcheck // the caller adds the path
 	}
@@ -87,10 +82,13 @@ func (w *restorer) clear(dir *os.Root, rel string, entries []*snapshot.DirEntry)
 		isDir[e.Name] = e.Type == snapshot.EntryTypeDirectory
 	}
 	for _, have := range existing {
-		if rel == "" && isLeftover(have.Name()) {
-			continue // belongs to the file system, not to the data
+		if rel == "" && (isLeftover(have.Name()) || have.Name() == w.mark.name) {
+			continue // belongs to the file system, or to this restore, and not to the data
 		}
 		if w.KeepDirectories {
+			if w.oursIn(dir, have.Name()) {
+				continue
+			}
 			return fmt.Errorf("the folder is not empty, and overwriteDirectories is false: %w", fs.ErrExist)
 		}
 		want, known := isDir[have.Name()]
@@ -124,8 +122,8 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return targetError(rel, err)
 	}
-	if exists && w.SkipExisting && isSame(st, e) {
-		w.attributes(at, nil, rel, e) // the first attempt may have ended before it came to them
+	if exists && w.isDone(at, st, e) {
+		w.attributes(at.in.Named(at.name), rel, e) // the first attempt may have ended before it came to them
 		w.Progress.Bytes.Add(e.FileSize)
 		w.count(func(o *Restored) { o.Skipped++ })
 		return nil
@@ -136,7 +134,8 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 		}
 	}
 	tmp := at
-	if w.InPlace {
+	inPlace := w.InPlace && !w.KeepFiles // what may not be written over is not there
+	if inPlace {
 		if exists && !st.Mode().IsRegular() {
 			if err := at.in.Remove(at.name); err != nil { // writing would follow a link, or fill a pipe
 				return targetError(rel, err)
@@ -151,8 +150,8 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 			}
 		}
 	}
-	if err := w.content(ctx, tmp, rel, e); err != nil {
-		if !w.InPlace {
+	if err := w.content(ctx, tmp, rel, e, inPlace); err != nil {
+		if !inPlace {
 			_ = at.in.Remove(tmp.name)
 		}
 		if errors.Is(err, ErrStorage) || ctx.Err() != nil {
@@ -171,22 +170,22 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 }
 
 // content writes a file with all that belongs to it.
-func (w *restorer) content(ctx context.Context, at place, rel string, e *snapshot.DirEntry) error {
+func (w *restorer) content(ctx context.Context, at place, rel string, e *snapshot.DirEntry, inPlace bool) error {
 	rd, err := w.repo.rep.OpenObject(ctx, e.ObjectID)
 	if err != nil {
 		return storageError("open content", err)
 	}
 	defer rd.Close()
-	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	if !w.InPlace {
-		flags |= os.O_EXCL
+	open := at.in.Create
+	if inPlace {
+		open = at.in.Open
 	}
-	f, err := at.in.OpenFile(at.name, flags, 0o600)
+	f, err := open(at.name)
 	if err != nil {
 		return err //nolint:wrapcheck // the caller adds the path
 	}
 	if err = w.copy(ctx, f, rd); err == nil {
-		w.attributes(at, f, rel, e)
+		w.attributes(f, rel, e)
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
@@ -196,7 +195,7 @@ func (w *restorer) content(ctx context.Context, at place, rel string, e *snapsho
 
 var buffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
 
-func (w *restorer) copy(ctx context.Context, f *os.File, rd io.Reader) error {
+func (w *restorer) copy(ctx context.Context, f targetFile, rd io.Reader) error {
 	// One buffer per file would be the largest cost of restoring many small ones.
 	buf, _ := buffers.Get().(*[copyBuffer]byte)
 	defer buffers.Put(buf)
@@ -226,7 +225,7 @@ func (w *restorer) copy(ctx context.Context, f *os.File, rd io.Reader) error {
 }
 
 // put writes one buffer, leaving out whole pages of zeros where holes are wanted.
-func (w *restorer) put(f *os.File, b []byte, off int64) error {
+func (w *restorer) put(f targetFile, b []byte, off int64) error {
 	if !w.Sparse {
 		_, err := f.WriteAt(b, off)
 		return err //nolint:wrapcheck // the caller adds the path
@@ -271,8 +270,8 @@ func (w *restorer) link(ctx context.Context, at place, rel string, e *snapshot.D
 	case err != nil:
 		return targetError(rel, err)
 	default:
-		if have, rerr := at.in.Readlink(at.name); rerr == nil && have == target && w.SkipExisting {
-			w.attributes(at, nil, rel, e)
+		if have, rerr := at.in.Readlink(at.name); rerr == nil && have == target && (w.SkipExisting || w.ours(at)) {
+			w.attributes(at.in.Named(at.name), rel, e)
 			w.count(func(o *Restored) { o.Skipped++ })
 			return nil
 		}
@@ -287,15 +286,21 @@ func (w *restorer) link(ctx context.Context, at place, rel string, e *snapshot.D
 	if err := at.in.Symlink(target, at.name); err != nil {
 		return targetError(rel, err)
 	}
-	w.attributes(at, nil, rel, e)
+	w.attributes(at.in.Named(at.name), rel, e)
 	w.count(func(o *Restored) { o.Links++ })
 	return nil
 }
 
-// isSame compares size and time, to the second: some file systems keep no more.
-func isSame(st fs.FileInfo, e *snapshot.DirEntry) bool {
-	return st.Mode().IsRegular() && st.Size() == e.FileSize &&
-		st.ModTime().Truncate(time.Second).Equal(e.ModTime.ToTime().Truncate(time.Second))
+// isDone reports that a file needs no writing. Times are compared to the second: some file systems keep no more.
+func (w *restorer) isDone(at place, st fs.FileInfo, e *snapshot.DirEntry) bool {
+	if !st.Mode().IsRegular() || st.Size() != e.FileSize {
+		return false
+	}
+	if st.ModTime().Truncate(time.Second).Equal(e.ModTime.ToTime().Truncate(time.Second)) {
+		return w.SkipExisting || w.ours(at)
+	}
+	// Without the time, a file of ours with its own name is whole all the same, unless it was written in place.
+	return w.SkipTimes && !w.InPlace && w.ours(at)
 }
 
 const partPrefix = ".kopiur-part-"

@@ -23,8 +23,11 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.RestoreResult, 
 	ctx := env.Soft // a restore has nothing to save: it goes on where it was with skipExisting
 	defer func() { err = op.Cause(ctx, err) }()
 	s := spec.Operation.Restore
-	if s.SnapshotID == "" {
+	switch {
+	case s.SnapshotID == "":
 		return nil, fmt.Errorf("%w: no snapshot is named", backend.ErrInvalidSpec)
+	case s.TargetPath == "":
+		return nil, fmt.Errorf("%w: no target is named", backend.ErrInvalidSpec)
 	}
 	env.ReadsOnce = true
 	r, err := env.Open(ctx, spec.Repository, op.ReadOnly)
@@ -36,7 +39,13 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.RestoreResult, 
 	if err != nil {
 		return nil, err
 	}
+	if s.SubPath != "" {
+		if snap, err = r.Part(ctx, snap, s.SubPath); err != nil {
+			return nil, err //nolint:wrapcheck // says what and where
+		}
+	}
 	o := options(env, *s)
+	o.Request = spec.RequestID
 	if lacks := snap.Failed + snap.Tolerated; o.DeleteExtra && lacks > 0 {
 		// What could not be read when the snapshot was taken is not in it, and may well be whole in the target.
 		return nil, &classify.Coded{Code: work.CodeInvalidSpec, Message: fmt.Sprintf(

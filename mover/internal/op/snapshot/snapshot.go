@@ -28,6 +28,9 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotResul
 	if spec.Repository.ReadOnly {
 		return nil, fmt.Errorf("%w: the repository is read-only", backend.ErrInvalidSpec)
 	}
+	if s.Path == "" {
+		return nil, fmt.Errorf("%w: no source is named", backend.ErrInvalidSpec)
+	}
 	// Before the repository is opened: a source that cannot be read needs no connection to say so.
 	if err := engine.Readable(s.Path); err != nil {
 		return nil, explainRoot(s.Path, err)
