@@ -6,7 +6,11 @@
 // objects is an argument.
 package validation
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
 
 // Findings are what a check found: errors refuse the object, warnings are shown to whoever applied it.
 type Findings struct {
@@ -18,4 +22,24 @@ type Findings struct {
 func (f *Findings) Merge(o Findings) {
 	f.Errors = append(f.Errors, o.Errors...)
 	f.Warnings = append(f.Warnings, o.Warnings...)
+}
+
+// Err joins the errors to one; nil where there are none.
+func (f Findings) Err() error { return f.Errors.ToAggregate() }
+
+func (f *Findings) invalid(at *field.Path, value any, format string, args ...any) {
+	f.Errors = append(f.Errors, field.Invalid(at, value, fmt.Sprintf(format, args...)))
+}
+
+// forbidden is for a field that must not be there, and for values that must not be repeated, such as a password in an URL.
+func (f *Findings) forbidden(at *field.Path, format string, args ...any) {
+	f.Errors = append(f.Errors, field.Forbidden(at, fmt.Sprintf(format, args...)))
+}
+
+func (f *Findings) required(at *field.Path, format string, args ...any) {
+	f.Errors = append(f.Errors, field.Required(at, fmt.Sprintf(format, args...)))
+}
+
+func (f *Findings) warn(at *field.Path, format string, args ...any) {
+	f.Warnings = append(f.Warnings, at.String()+": "+fmt.Sprintf(format, args...))
 }
