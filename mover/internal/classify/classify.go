@@ -95,6 +95,8 @@ func repository(err error) (work.Code, string) {
 		return work.CodeNotFound, err.Error() + "; create it or correct the name, Kopiur makes neither buckets nor folders"
 	case errors.Is(err, engine.ErrSnapshotNotFound), errors.Is(err, engine.ErrNotInSnapshot):
 		return work.CodeNotFound, err.Error()
+	case errors.Is(err, engine.ErrMismatch):
+		return work.CodeSnapshotMismatch, err.Error()
 	case errors.Is(err, engine.ErrUpgrading):
 		return work.CodeLocked, "another client is upgrading the repository"
 	case errors.Is(err, engine.ErrBadName):

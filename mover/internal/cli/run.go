@@ -17,6 +17,8 @@ import (
 	"github.com/kopiur/kopiur/mover/internal/backend"
 	"github.com/kopiur/kopiur/mover/internal/limits"
 	"github.com/kopiur/kopiur/mover/internal/op/bootstrap"
+	deleteop "github.com/kopiur/kopiur/mover/internal/op/delete"
+	"github.com/kopiur/kopiur/mover/internal/op/pin"
 	"github.com/kopiur/kopiur/mover/internal/op/resolve"
 	"github.com/kopiur/kopiur/mover/internal/op/restore"
 	"github.com/kopiur/kopiur/mover/internal/op/snapshot"
@@ -79,6 +81,10 @@ func (o *runOptions) run(ctx context.Context, p Process) int {
 		return execute(ctx, x, spec, resolve.Run, func(r *work.Result, s *work.ResolveResult) { r.Resolve = s })
 	case w.Restore != nil:
 		return execute(ctx, x, spec, restore.Run, func(r *work.Result, s *work.RestoreResult) { r.Restore = s })
+	case w.Delete != nil:
+		return execute(ctx, x, spec, deleteop.Run, func(r *work.Result, d *work.DeleteResult) { r.Delete = d })
+	case w.Pin != nil:
+		return execute(ctx, x, spec, pin.Run, func(r *work.Result, d *work.PinResult) { r.Pin = d })
 	default:
 		return x.fail(w.Name(), fmt.Errorf("%w: this mover does not know operation %q", backend.ErrInvalidSpec, w.Name()))
 	}

@@ -149,8 +149,8 @@ func TestFailuresAreToldApart(t *testing.T) {
 			}
 		}, work.CodeNotFound, 20, ""},
 	} {
-		for _, op := range []string{"bootstrap", "snapshot", "resolve", "restore"} {
-			if name == "no source" && (op == "bootstrap" || op == "resolve") {
+		for _, op := range []string{"bootstrap", "snapshot", "resolve", "restore", "delete", "pin"} {
+			if name == "no source" && op != "snapshot" && op != "restore" {
 				continue
 			}
 			t.Run(name+" in "+op, func(t *testing.T) {
@@ -163,6 +163,8 @@ func TestFailuresAreToldApart(t *testing.T) {
 					"snapshot":  {Snapshot: &work.Snapshot{Identity: identity, Path: p.source}},
 					"resolve":   {Resolve: &work.Resolve{Identity: identity}},
 					"restore":   {Restore: &work.Restore{SnapshotID: id, TargetPath: p.target}},
+					"delete":    {Delete: work.NewDelete([]work.SnapshotKey{{SnapshotID: id, Identity: identity}})},
+					"pin":       {Pin: &work.Pin{Snapshot: work.SnapshotKey{SnapshotID: id, Identity: identity}, Pinned: true}},
 				}[op])
 				tc.arrange(p, &s)
 				if b := s.Repository.Backend.Filesystem; b != nil {

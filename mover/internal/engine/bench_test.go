@@ -95,3 +95,20 @@ func BenchmarkOpen(b *testing.B) {
 		require.NoError(b, r.Close(testContext(b)))
 	}
 }
+
+// BenchmarkDelete measures a thousand deletions from the opening of the repository to its end (M8).
+func BenchmarkDelete(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		c, r := created(b, folder(b))
+		keys := saved(b, r, webData, nil, hours(1000)...)
+		c.WorkDir = b.TempDir()
+		b.StartTimer()
+		deleting, err := Open(testContext(b), c)
+		require.NoError(b, err)
+		out, err := deleting.Delete(testContext(b), testContext(b), keys)
+		require.NoError(b, err)
+		require.NoError(b, deleting.Close(testContext(b)))
+		require.True(b, out[999].Deleted)
+	}
+}

@@ -24,6 +24,9 @@ var (
 	// ErrSnapshotNotFound: no manifest has this id.
 	ErrSnapshotNotFound = snapshot.ErrSnapshotNotFound
 
+	// ErrMismatch: what was found is not, or may not be, the snapshot that was asked for.
+	ErrMismatch = errors.New("this is not the snapshot that was asked for")
+
 	// ErrNotInitialized: the location is reachable, and proven to hold nothing.
 	ErrNotInitialized = errors.New("no repository here")
 	// ErrOccupied: the location holds something, and it is not a kopia repository. Nothing was written.

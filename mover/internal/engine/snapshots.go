@@ -43,6 +43,8 @@ type Snapshot struct {
 	// those it did.
 	Failed, Tolerated int64
 	Size, Files, Dirs int64
+	// Pins are the names of its pins, sorted.
+	Pins []string
 	// Faults are the first entries that kopia could not read, as it stored them: path and reason only.
 	Faults []Fault
 
@@ -66,7 +68,7 @@ func snapshotOf(m *snapshot.Manifest) Snapshot {
 		RootID:   m.RootObjectID().String(),
 		Identity: Identity{Username: m.Source.UserName, Hostname: m.Source.Host, Path: m.Source.Path},
 		Start:    m.StartTime.ToTime().UTC(), End: m.EndTime.ToTime().UTC(),
-		Description: m.Description, Incomplete: m.IncompleteReason, manifest: m,
+		Description: m.Description, Incomplete: m.IncompleteReason, Pins: m.Pins, manifest: m,
 	}
 	for k, v := range m.Tags {
 		if name, ok := strings.CutPrefix(k, tagPrefix); ok {
@@ -153,13 +155,42 @@ func (r *Repository) load(ctx context.Context, ids []manifest.ID) ([]Snapshot, e
 		}
 		out = append(out, snapshotOf(m))
 	}
-	slices.SortFunc(out, func(a, b Snapshot) int {
+	newestFirst(out)
+	return out, nil
+}
+
+// loadReadable returns the snapshots of a source, or all with nil, newest first, and the ids of those whose manifest
+// cannot be decoded. They exist: what is not in the list is not proven absent while there are any.
+func (r *Repository) loadReadable(ctx context.Context, src *snapshot.SourceInfo) (all []Snapshot, bad []string, err error) {
+	ids, err := snapshot.ListSnapshotManifests(ctx, r.rep, src, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: list snapshots: %w", ErrStorage, err)
+	}
+	all = make([]Snapshot, 0, len(ids))
+	for _, id := range ids {
+		m, err := snapshot.LoadSnapshot(ctx, r.rep, id)
+		switch {
+		case err == nil:
+			all = append(all, snapshotOf(m))
+		case errors.Is(err, snapshot.ErrSnapshotNotFound): // deleted meanwhile
+		case ctx.Err() != nil:
+			return nil, nil, fmt.Errorf("%w: load snapshot %s: %w", ErrStorage, id, err)
+		default:
+			// All manifests are in memory since the list was made: what fails here is the decoding.
+			bad = append(bad, string(id))
+		}
+	}
+	newestFirst(all)
+	return all, bad, nil
+}
+
+func newestFirst(all []Snapshot) {
+	slices.SortFunc(all, func(a, b Snapshot) int {
 		if c := b.Start.Compare(a.Start); c != 0 {
 			return c
 		}
 		return strings.Compare(a.ID, b.ID)
 	})
-	return out, nil
 }
 
 // Stats describes a repository.

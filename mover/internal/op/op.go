@@ -125,6 +125,26 @@ func Identity(i work.Identity) engine.Identity {
 	return engine.Identity{Username: i.Username, Hostname: i.Hostname, Path: i.Path}
 }
 
+// Key maps the protocol's to the engine's. Without an identity nothing would tell the snapshot from another one.
+func Key(k work.SnapshotKey) (engine.Key, error) {
+	i := k.Identity
+	if i.Username == "" || i.Hostname == "" || i.Path == "" {
+		return engine.Key{}, fmt.Errorf("%w: snapshot %s has no identity", backend.ErrInvalidSpec, k.SnapshotID)
+	}
+	if k.SnapshotID == "" && k.StartTime.IsZero() {
+		return engine.Key{}, fmt.Errorf("%w: a snapshot of %s has neither id nor start time", backend.ErrInvalidSpec, Identity(i))
+	}
+	return engine.Key{ID: k.SnapshotID, Identity: Identity(i), Start: k.StartTime}, nil
+}
+
+// Writable refuses an operation that writes on a repository that is read-only.
+func Writable(spec work.Spec) error {
+	if spec.Repository.ReadOnly {
+		return fmt.Errorf("%w: the repository is read-only", backend.ErrInvalidSpec)
+	}
+	return nil
+}
+
 // Faults maps the engine's to the protocol's.
 func Faults(in []engine.Fault) []work.EntryFault {
 	var out []work.EntryFault

@@ -25,8 +25,8 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotResul
 	if c := s.Policy.Compression; c != "" && !engine.IsCompression(c) {
 		return nil, fmt.Errorf("%w: kopia knows no compression %q", backend.ErrInvalidSpec, c)
 	}
-	if spec.Repository.ReadOnly {
-		return nil, fmt.Errorf("%w: the repository is read-only", backend.ErrInvalidSpec)
+	if err := op.Writable(spec); err != nil {
+		return nil, err
 	}
 	if s.Path == "" {
 		return nil, fmt.Errorf("%w: no source is named", backend.ErrInvalidSpec)
