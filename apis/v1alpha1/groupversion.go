@@ -32,6 +32,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&ClusterRepository{}, &ClusterRepositoryList{},
 		&SnapshotPolicy{}, &SnapshotPolicyList{},
 		&Snapshot{}, &SnapshotList{},
+		&SnapshotSchedule{}, &SnapshotScheduleList{},
 		&Restore{}, &RestoreList{},
 		&Maintenance{}, &MaintenanceList{},
 		&RepositoryReplication{}, &RepositoryReplicationList{},

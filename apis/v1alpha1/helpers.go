@@ -69,6 +69,9 @@ func (r ObjectRef) In(ns string) ObjectRef {
 	return r
 }
 
+// In fills in the namespace as seen from an object in namespace ns.
+func (r PolicyRef) In(ns string) ObjectRef { return ObjectRef(r).In(ns) }
+
 // KeyOrDefault is the key, or def where it is left out.
 func (r SecretKeyRef) KeyOrDefault(def string) string {
 	if r.Key == "" {
@@ -99,18 +102,48 @@ func (s RepositorySpec) HomeNamespace(objectNamespace, operatorNamespace string)
 // ReadOnlyOrDefault reports whether a source is mounted read-only: by default yes.
 func (s Source) ReadOnlyOrDefault() bool { return s.ReadOnly == nil || *s.ReadOnly }
 
-// Path is the path a claim's snapshots are filed under.
+// Path is the path a source's snapshots are filed under, "" where it depends on the claim that a selector finds.
 func (s Source) Path(namespace string) string {
 	switch {
 	case s.SourcePathOverride != "":
 		return s.SourcePathOverride
-	case s.PVC == nil:
-		return ""
-	case s.SourcePathStrategy == SourcePathPVCNamespacedName:
-		return "/pvc/" + namespace + "/" + s.PVC.Name
+	case s.PVC != nil:
+		return s.ClaimPath(namespace, s.PVC.Name)
+	case s.NFS != nil:
+		return s.NFS.Path
+	case s.Stream != nil:
+		return "/stream/" + s.Stream.FileName
 	default:
-		return "/pvc/" + s.PVC.Name
+		return ""
 	}
+}
+
+// ClaimPath is the path one claim's snapshots are filed under unless the source says otherwise.
+func (s Source) ClaimPath(namespace, name string) string {
+	if s.SourcePathStrategy == SourcePathPVCNamespacedName {
+		return "/pvc/" + namespace + "/" + name
+	}
+	return "/pvc/" + name
+}
+
+// RepositoryRefs are the policy's repositories, filled in as seen from its namespace. Watches and reconcilers use it.
+func (p *SnapshotPolicy) RepositoryRefs() []RepositoryRef {
+	var out []RepositoryRef
+	if r := p.Spec.Repository; r != nil {
+		out = append(out, r.In(p.Namespace))
+	}
+	for _, r := range p.Spec.Repositories {
+		out = append(out, r.In(p.Namespace))
+	}
+	return out
+}
+
+// SoleRepository is the policy's repository where it has one and not several, nil otherwise.
+func (p *SnapshotPolicy) SoleRepository() *RepositoryRef {
+	if p.Spec.Repository == nil || len(p.Spec.Repositories) > 0 {
+		return nil
+	}
+	return new(p.Spec.Repository.In(p.Namespace))
 }
 
 // IdentityOf is what the policy's snapshots of one source path are filed under: the policy's name at its namespace,

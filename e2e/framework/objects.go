@@ -52,7 +52,7 @@ func (e *Env) FilesystemRepository(t *testing.T, namespace string) *kopiurv1.Rep
 // Policy backs up one claim into repository "repo".
 func Policy(namespace, name, claim string, method kopiurv1.CopyMethod) *kopiurv1.SnapshotPolicy {
 	p := &kopiurv1.SnapshotPolicy{ObjectMeta: meta(namespace, name)}
-	p.Spec.Repository = kopiurv1.RepositoryRef{Name: "repo"}
+	p.Spec.Repository = &kopiurv1.RepositoryRef{Name: "repo"}
 	p.Spec.CopyMethod = method
 	p.Spec.Sources = []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: claim}}}
 	return p
@@ -69,7 +69,7 @@ func UIDMover(uid int64) *kopiurv1.MoverSpec {
 // Snapshot is one backup by a policy.
 func Snapshot(namespace, name, policy string) *kopiurv1.Snapshot {
 	s := &kopiurv1.Snapshot{ObjectMeta: meta(namespace, name)}
-	s.Spec.PolicyRef = &kopiurv1.ObjectRef{Name: policy}
+	s.Spec.PolicyRef = &kopiurv1.PolicyRef{Name: policy}
 	return s
 }
 

@@ -79,7 +79,11 @@ func (r *Reconciler) referents(ctx context.Context, w *plan.World) error {
 		return err
 	}
 	w.Policy = policy
-	repo, err := moverjob.Load(ctx, r.Client, policy.Spec.Repository.In(policy.Namespace), r.OperatorNamespace)
+	ref := policy.SoleRepository()
+	if ref == nil {
+		return nil
+	}
+	repo, err := moverjob.Load(ctx, r.Client, *ref, r.OperatorNamespace)
 	switch {
 	case err == nil:
 		w.Repository = &repo

@@ -8,6 +8,7 @@ package snapshotpolicy
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -91,12 +92,15 @@ func (r *Reconciler) neighbours(ctx context.Context, obj client.Object) []ctrl.R
 }
 
 func (r *Reconciler) others(ctx context.Context, p *kopiurv1.SnapshotPolicy) ([]kopiurv1.SnapshotPolicy, error) {
-	var list kopiurv1.SnapshotPolicyList
-	key := mapper.Repository(p.Spec.Repository.In(p.Namespace))
-	if err := r.Client.List(ctx, &list, client.MatchingFields{mapper.FieldRepository: key}); err != nil {
-		return nil, fmt.Errorf("list the policies of a repository: %w", err)
+	var out []kopiurv1.SnapshotPolicy
+	for _, key := range mapper.PolicyRepository(p) {
+		var list kopiurv1.SnapshotPolicyList
+		if err := r.Client.List(ctx, &list, client.MatchingFields{mapper.FieldRepository: key}); err != nil {
+			return nil, fmt.Errorf("list the policies of a repository: %w", err)
+		}
+		out = append(out, list.Items...)
 	}
-	return list.Items, nil
+	return out, nil
 }
 
 // Reconcile looks at one policy.
@@ -112,20 +116,31 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	defer func() { res, err = p.Finish(ctx, res, err) }() // the only status write
 
 	id := obj.IdentityOf("")
-	ref := obj.Spec.Repository.In(obj.Namespace)
 	obj.Status.Resolved = &kopiurv1.PolicyResolved{Identity: &id, Sources: policy.Sources(obj)}
-	obj.Status.RepositorySummary = ref.String()
+	obj.Status.RepositorySummary = summary(obj)
 	if err := r.lastSuccess(ctx, obj); err != nil {
 		return ctrl.Result{}, err
 	}
 	if obj.Spec.Suspend {
 		p.Conditions.True(kopiurv1.ConditionSuspended, kopiurv1.ReasonSuspended, "spec.suspend is true: no new snapshot is started")
 	}
-	return ctrl.Result{}, r.verdict(ctx, obj, p, ref)
+	return ctrl.Result{}, r.verdict(ctx, obj, p)
+}
+
+// summary names the policy's repositories for people.
+func summary(obj *kopiurv1.SnapshotPolicy) string {
+	var names []string
+	for _, ref := range obj.RepositoryRefs() {
+		names = append(names, ref.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 // verdict says whether snapshots can be made. A policy that is suspended is judged like any other.
-func (r *Reconciler) verdict(ctx context.Context, obj *kopiurv1.SnapshotPolicy, p *loop.Patcher, ref kopiurv1.RepositoryRef) error {
+func (r *Reconciler) verdict(ctx context.Context, obj *kopiurv1.SnapshotPolicy, p *loop.Patcher) error {
+	if what := policy.Unsupported(obj); what != "" {
+		return r.stall(p, kopiurv1.ReasonNotYetSupported, what)
+	}
 	if invalid := policy.Validate(obj); len(invalid) > 0 {
 		return r.stall(p, kopiurv1.ReasonInvalidSpec, invalid[0])
 	}
@@ -137,6 +152,7 @@ func (r *Reconciler) verdict(ctx context.Context, obj *kopiurv1.SnapshotPolicy, 
 		return r.stall(p, kopiurv1.ReasonIdentityCollision, fmt.Sprintf(
 			"SnapshotPolicy %s files snapshots in the same repository under the same identity %s: change spec.identity or sourcePathOverride of one of them", c.Policy, obj.IdentityOf(c.Path)))
 	}
+	ref := *obj.SoleRepository() // Validate has seen to it
 	repo, err := moverjob.Load(ctx, r.Client, ref, r.OperatorNamespace)
 	var known *moverjob.Repository
 	switch {

@@ -42,7 +42,7 @@ func newWorld(t *testing.T) *world {
 		}},
 		Secret: testenv.Secret("password", map[string]string{"KOPIA_PASSWORD": "x"}),
 		Policy: &kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Name: "db"}, Spec: kopiurv1.SnapshotPolicySpec{
-			Repository: kopiurv1.RepositoryRef{Name: "nas"},
+			Repository: &kopiurv1.RepositoryRef{Name: "nas"},
 			Sources:    []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "data"}}},
 			CopyMethod: kopiurv1.CopyDirect,
 			Files:      &kopiurv1.Files{IgnoreRules: []string{}},

@@ -220,7 +220,7 @@ func TestReferentsAreWaitedFor(t *testing.T) {
 		return p
 	})
 	w.claim("data")
-	s := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "tuesday"}, Spec: kopiurv1.SnapshotSpec{PolicyRef: &kopiurv1.ObjectRef{Name: "db"}}}
+	s := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "tuesday"}, Spec: kopiurv1.SnapshotSpec{PolicyRef: &kopiurv1.PolicyRef{Name: "db"}}}
 	w.Create(s)
 	w.until(r, kopiurv1.ConditionResolved, metav1.ConditionFalse, kopiurv1.ReasonWaitingForSnapshot)
 	assert.Empty(t, w.movers("restore"))

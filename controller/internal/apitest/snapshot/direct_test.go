@@ -50,14 +50,14 @@ func newLab(t *testing.T) *lab {
 	l.policy = &kopiurv1.SnapshotPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: kopiurv1.SnapshotPolicySpec{
-			Repository: kopiurv1.RepositoryRef{Name: "nas"},
+			Repository: &kopiurv1.RepositoryRef{Name: "nas"},
 			Sources:    []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "data"}}},
 			CopyMethod: kopiurv1.CopyDirect,
 		},
 	}
 	l.snapshot = &kopiurv1.Snapshot{
 		ObjectMeta: metav1.ObjectMeta{Name: "one"},
-		Spec:       kopiurv1.SnapshotSpec{PolicyRef: &kopiurv1.ObjectRef{Name: "web"}, Description: "before the upgrade", Tags: map[string]string{"team": "a"}},
+		Spec:       kopiurv1.SnapshotSpec{PolicyRef: &kopiurv1.PolicyRef{Name: "web"}, Description: "before the upgrade", Tags: map[string]string{"team": "a"}},
 	}
 	return l
 }

@@ -110,7 +110,7 @@ func TestCredentialsWhereTheMoverRuns(t *testing.T) {
 	cluster.Spec.RepositorySpec = l.repository.Spec
 	cluster.Spec.Encryption.PasswordSecretRef.Namespace = home
 	cluster.Spec.AllowedNamespaces = kopiurv1.AllowedNamespaces{List: []string{"other"}}
-	l.policy.Spec.Repository = kopiurv1.RepositoryRef{Name: cluster.Name, Kind: kopiurv1.KindClusterRepository}
+	l.policy.Spec.Repository = &kopiurv1.RepositoryRef{Name: cluster.Name, Kind: kopiurv1.KindClusterRepository}
 	l.Create(password, cluster, l.policy, l.source, l.snapshot)
 	l.StartController()
 	l.waits(kopiurv1.ConditionRepositoryReady, metav1.ConditionFalse, kopiurv1.ReasonNamespaceNotAllowed)

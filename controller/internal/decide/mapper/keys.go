@@ -61,9 +61,13 @@ func RepositoryNeeds(s kopiurv1.RepositorySpec, objectNamespace, operatorNamespa
 	return keys
 }
 
-// PolicyRepository is the repository of a policy.
+// PolicyRepository are the repositories of a policy.
 func PolicyRepository(p *kopiurv1.SnapshotPolicy) []string {
-	return []string{Repository(p.Spec.Repository.In(p.Namespace))}
+	var keys []string
+	for _, ref := range p.RepositoryRefs() {
+		keys = append(keys, Repository(ref))
+	}
+	return keys
 }
 
 // PolicyClaims are the claims that a policy backs up.

@@ -65,7 +65,7 @@ func TestRepositoryNeeds(t *testing.T) {
 
 func snapshot(phase kopiurv1.SnapshotPhase, waitsFor ...string) *kopiurv1.Snapshot {
 	s := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "s"}}
-	s.Spec.PolicyRef = &kopiurv1.ObjectRef{Name: "web"}
+	s.Spec.PolicyRef = &kopiurv1.PolicyRef{Name: "web"}
 	s.Status.Phase = phase
 	for _, c := range waitsFor {
 		s.Status.Conditions = append(s.Status.Conditions, metav1.Condition{Type: c, Status: metav1.ConditionFalse})
@@ -141,7 +141,7 @@ func TestWhatARestoreIsWokenBy(t *testing.T) {
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	p := &kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "web"}}
-	p.Spec.Repository = kopiurv1.RepositoryRef{Name: "nas"}
+	p.Spec.Repository = &kopiurv1.RepositoryRef{Name: "nas"}
 	p.Spec.Sources = []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "data"}}, {}}
 	assert.Equal(t, []string{"Repository/apps/nas"}, mapper.PolicyRepository(p))
 	assert.Equal(t, []string{"apps/data"}, mapper.PolicyClaims(p))

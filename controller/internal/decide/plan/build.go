@@ -37,8 +37,8 @@ func IdentityOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Ident
 // ResolvedOf is what a Snapshot stands for. It is stored before a copy is made, and again when the mover starts: the
 // policy may be edited at any time.
 func ResolvedOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.SnapshotResolved {
-	source, repo := SourceOf(s, p), p.Spec.Repository.In(s.Namespace)
-	out := kopiurv1.SnapshotResolved{Repository: &repo, Sources: []kopiurv1.ResolvedSource{{SourcePath: source.Path(s.Namespace)}}}
+	source := SourceOf(s, p)
+	out := kopiurv1.SnapshotResolved{Repository: p.SoleRepository(), Sources: []kopiurv1.ResolvedSource{{SourcePath: source.Path(s.Namespace)}}}
 	if source.PVC != nil {
 		out.Sources[0].PVC = s.Namespace + "/" + source.PVC.Name
 	}

@@ -26,9 +26,9 @@ const driver = "csi.example.org"
 // world is one in which a Direct backup may start, but for what change does.
 func world(change ...func(*plan.World)) plan.World {
 	s := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: "apps", UID: "uid", Generation: 1}}
-	s.Spec.PolicyRef = &kopiurv1.ObjectRef{Name: "web"}
+	s.Spec.PolicyRef = &kopiurv1.PolicyRef{Name: "web"}
 	p := &kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "apps"}}
-	p.Spec.Repository = kopiurv1.RepositoryRef{Name: "nas"}
+	p.Spec.Repository = &kopiurv1.RepositoryRef{Name: "nas"}
 	p.Spec.Sources = []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "data"}}}
 	p.Spec.CopyMethod = kopiurv1.CopyDirect
 	repo := moverjob.Repository{

@@ -105,6 +105,10 @@ func (g *walk) policy() {
 		g.hold("", kopiurv1.ReasonSuspended, 0, "SnapshotPolicy %s is suspended: set its spec.suspend to false to go on", pol.Name)
 		return
 	}
+	if what := policy.Unsupported(pol); what != "" {
+		g.fail("", OpPrepare, kopiurv1.ReasonNotYetSupported, "SnapshotPolicy %s: %s", pol.Name, what)
+		return
+	}
 	if invalid := policy.Validate(pol); len(invalid) > 0 {
 		g.hold("", kopiurv1.ReasonInvalidSpec, 0, "SnapshotPolicy %s: %s", pol.Name, invalid[0])
 		return
@@ -114,6 +118,32 @@ func (g *walk) policy() {
 		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "SnapshotPolicy %s has %d sources: set spec.source.sourceIndex to one of 0 to %d", pol.Name, n, n-1)
 	case s.Spec.Source != nil && int(s.Spec.Source.SourceIndex) >= n:
 		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.source.sourceIndex is %d, but SnapshotPolicy %s has %d sources, counted from 0", s.Spec.Source.SourceIndex, pol.Name, n)
+	default:
+		g.pins()
+	}
+}
+
+// pins refuses a Snapshot that names something else than what its policy leads to: it would be filed as what it is not.
+func (g *walk) pins() {
+	s, pol := g.w.Snapshot, g.w.Policy
+	if pin := s.Spec.Repository; pin != nil {
+		if ref := pol.SoleRepository(); pin.In(s.Namespace) != *ref {
+			g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.repository is %s, but SnapshotPolicy %s uses %s: remove it, or use another policy", pin.In(s.Namespace), pol.Name, ref)
+			return
+		}
+	}
+	if s.Spec.Source == nil {
+		return
+	}
+	if s.Spec.Source.Group != nil {
+		g.fail("", OpPrepare, kopiurv1.ReasonNotYetSupported, "spec.source.group is not supported by this version: claims are cut each for itself")
+		return
+	}
+	if t := s.Spec.Source.Target; t != nil {
+		if claim := SourceOf(s, pol).PVC.Name; t.PVC.Namespace != s.Namespace || t.PVC.Name != claim {
+			g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.source.target is claim %s/%s, but source %d of SnapshotPolicy %s is claim %s/%s: remove it, or correct sourceIndex",
+				t.PVC.Namespace, t.PVC.Name, s.Spec.Source.SourceIndex, pol.Name, s.Namespace, claim)
+		}
 	}
 }
 
@@ -132,7 +162,7 @@ func SourceOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Source 
 func (g *walk) repository() {
 	const kind = kopiurv1.ConditionRepositoryReady
 	s, r := g.w.Snapshot, g.w.Repository
-	ref := g.w.Policy.Spec.Repository.In(s.Namespace)
+	ref := g.w.Policy.SoleRepository()
 	if r == nil {
 		g.hold(kind, kopiurv1.ReasonMissingDependency, 0, "%s does not exist", ref)
 		return

@@ -66,6 +66,32 @@ func TestGates(t *testing.T) {
 		"the policy is suspended": {
 			world(func(w *plan.World) { w.Policy.Spec.Suspend = true }), wait, pending, kopiurv1.ReasonSuspended, "web is suspended", 0, "",
 		},
+		"the policy wants what this version cannot do": {
+			world(func(w *plan.World) {
+				w.Policy.Spec.Sources = append(w.Policy.Spec.Sources, kopiurv1.Source{NFS: &kopiurv1.NFSVolume{Server: "nas", Path: "/export"}})
+			}), fail, failed, kopiurv1.ReasonNotYetSupported, "spec.sources[1].nfs", 0, plan.OpPrepare,
+		},
+		"the policy has several repositories": {
+			world(func(w *plan.World) {
+				w.Policy.Spec.Repository, w.Policy.Spec.Repositories, w.Repository = nil, []kopiurv1.RepositoryRef{{Name: "nas"}, {Name: "offsite"}}, nil
+			}), fail, failed, kopiurv1.ReasonNotYetSupported, "spec.repositories", 0, plan.OpPrepare,
+		},
+		"the policy has no repository": {
+			world(func(w *plan.World) { w.Policy.Spec.Repository, w.Repository = nil, nil }), wait, pending, kopiurv1.ReasonInvalidSpec, "spec.repository is not set", 0, "",
+		},
+		"another repository than the policy's is pinned": {
+			world(func(w *plan.World) { w.Snapshot.Spec.Repository = &kopiurv1.RepositoryRef{Name: "offsite"} }), fail, failed, kopiurv1.ReasonInvalidSpec, "uses Repository apps/nas", 0, plan.OpPrepare,
+		},
+		"another claim than the source's is the target": {
+			world(func(w *plan.World) {
+				w.Snapshot.Spec.Source = &kopiurv1.SnapshotSource{Target: &kopiurv1.SnapshotTarget{PVC: kopiurv1.NamespacedRef{Name: "more", Namespace: "apps"}}}
+			}), fail, failed, kopiurv1.ReasonInvalidSpec, "is claim apps/data", 0, plan.OpPrepare,
+		},
+		"it belongs to a group": {
+			world(func(w *plan.World) {
+				w.Snapshot.Spec.Source = &kopiurv1.SnapshotSource{Group: &kopiurv1.SnapshotGroup{Namespace: "apps", VolumeGroupSnapshotName: "g"}}
+			}), fail, failed, kopiurv1.ReasonNotYetSupported, "spec.source.group", 0, plan.OpPrepare,
+		},
 		"the policy cannot be carried out": {
 			world(func(w *plan.World) { w.Policy.Spec.Sources[0].ReadOnly = new(false) }), wait, pending, kopiurv1.ReasonInvalidSpec, "acknowledgeLiveMutation: true", 0, "",
 		},

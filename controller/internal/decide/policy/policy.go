@@ -19,11 +19,34 @@ import (
 func Sources(p *kopiurv1.SnapshotPolicy) []kopiurv1.ResolvedSource {
 	var out []kopiurv1.ResolvedSource
 	for _, s := range p.Spec.Sources {
+		r := kopiurv1.ResolvedSource{SourcePath: s.Path(p.Namespace)}
 		if s.PVC != nil {
-			out = append(out, kopiurv1.ResolvedSource{PVC: p.Namespace + "/" + s.PVC.Name, SourcePath: s.Path(p.Namespace)})
+			r.PVC = p.Namespace + "/" + s.PVC.Name
+		}
+		if r.SourcePath != "" {
+			out = append(out, r)
 		}
 	}
 	return out
+}
+
+// Unsupported names the first field of a policy that this version cannot carry out, "" where there is none. Such a policy
+// is refused as a whole: a part of a backup that looks like all of it is worse than none.
+func Unsupported(p *kopiurv1.SnapshotPolicy) string {
+	if len(p.Spec.Repositories) > 0 {
+		return "spec.repositories is not supported by this version: write one policy per repository, with spec.repository"
+	}
+	for i, s := range p.Spec.Sources {
+		for _, u := range []struct {
+			name string
+			set  bool
+		}{{"pvcSelector", s.PVCSelector != nil}, {"nfs", s.NFS != nil}, {"stream", s.Stream != nil}} {
+			if u.set {
+				return fmt.Sprintf("spec.sources[%d].%s is not supported by this version: name claims with pvc", i, u.name)
+			}
+		}
+	}
+	return ""
 }
 
 // Validate lists what makes a policy impossible to carry out, each with the field and the fix. It repeats what admission
@@ -32,6 +55,9 @@ func Validate(p *kopiurv1.SnapshotPolicy) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	direct := p.Spec.CopyMethod == kopiurv1.CopyDirect
+	if p.SoleRepository() == nil {
+		add("spec.repository is not set: name the repository that takes the snapshots")
+	}
 	if len(p.Spec.Sources) == 0 {
 		add("spec.sources is empty: name at least one claim")
 	}
@@ -80,7 +106,7 @@ type Collision struct {
 // Collides looks for a collision with one of others. Of two that collide both are told, so that nobody has to guess which
 // came first.
 func Collides(p *kopiurv1.SnapshotPolicy, others []kopiurv1.SnapshotPolicy) *Collision {
-	repo, id := p.Spec.Repository.In(p.Namespace), p.IdentityOf("")
+	repos, id := p.RepositoryRefs(), p.IdentityOf("")
 	paths := map[string]bool{}
 	for _, s := range Sources(p) {
 		paths[s.SourcePath] = true
@@ -88,7 +114,8 @@ func Collides(p *kopiurv1.SnapshotPolicy, others []kopiurv1.SnapshotPolicy) *Col
 	for i := range others {
 		o := &others[i]
 		if (o.Namespace == p.Namespace && o.Name == p.Name) || o.DeletionTimestamp != nil ||
-			o.Spec.Repository.In(o.Namespace) != repo || o.IdentityOf("") != id {
+			!slices.ContainsFunc(o.RepositoryRefs(), func(r kopiurv1.RepositoryRef) bool { return slices.Contains(repos, r) }) ||
+			o.IdentityOf("") != id {
 			continue
 		}
 		for _, s := range Sources(o) {

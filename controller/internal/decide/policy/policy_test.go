@@ -17,12 +17,41 @@ import (
 
 func web(change ...func(*kopiurv1.SnapshotPolicy)) *kopiurv1.SnapshotPolicy {
 	p := &kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "apps"}}
-	p.Spec.Repository = kopiurv1.RepositoryRef{Name: "nas"}
+	p.Spec.Repository = &kopiurv1.RepositoryRef{Name: "nas"}
 	p.Spec.Sources = []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "data"}}}
 	for _, f := range change {
 		f(p)
 	}
 	return p
+}
+
+func TestUnsupported(t *testing.T) {
+	t.Parallel()
+	with := func(s kopiurv1.Source) *kopiurv1.SnapshotPolicy {
+		return web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources = append(p.Spec.Sources, s) })
+	}
+	for name, tc := range map[string]struct {
+		policy *kopiurv1.SnapshotPolicy
+		want   string
+	}{
+		"claims in one repository": {web(), ""},
+		"several repositories": {web(func(p *kopiurv1.SnapshotPolicy) {
+			p.Spec.Repository, p.Spec.Repositories = nil, []kopiurv1.RepositoryRef{{Name: "nas"}, {Name: "offsite"}}
+		}), "spec.repositories is not supported"},
+		"a selector beside a claim": {with(kopiurv1.Source{PVCSelector: &kopiurv1.PVCSelector{}}), "spec.sources[1].pvcSelector is not supported"},
+		"an export":                 {with(kopiurv1.Source{NFS: &kopiurv1.NFSVolume{Server: "nas", Path: "/export"}}), "spec.sources[1].nfs is not supported"},
+		"a stream":                  {with(kopiurv1.Source{Stream: &kopiurv1.StreamSource{FileName: "db.sql"}}), "spec.sources[1].stream is not supported"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := policy.Unsupported(tc.policy)
+			if tc.want == "" {
+				assert.Empty(t, got)
+				return
+			}
+			assert.Contains(t, got, tc.want)
+		})
+	}
 }
 
 func TestValidate(t *testing.T) {
@@ -38,6 +67,7 @@ func TestValidate(t *testing.T) {
 		"a writable copy":              {web(writable), ""},
 		"a writable live volume":       {web(direct, writable), "acknowledgeLiveMutation: true"},
 		"one that was acknowledged":    {web(direct, writable, func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].AcknowledgeLiveMutation = true }), ""},
+		"no repository":                {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Repository = nil }), "spec.repository is not set"},
 		"no sources":                   {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources = nil }), "spec.sources is empty"},
 		"a source of nothing":          {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].PVC = nil }), "spec.sources[0] names no claim"},
 		"a timeout that is none":       {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Staging = &kopiurv1.Staging{Timeout: "soon"} }), "spec.staging.timeout"},
@@ -84,6 +114,9 @@ func TestCollides(t *testing.T) {
 		"from another namespace": {other(func(p *kopiurv1.SnapshotPolicy) {
 			p.Namespace, p.Spec.Repository.Namespace, p.Spec.Identity.Hostname = "else", "apps", "apps"
 		}), "else/twin"},
+		"one of several repositories": {other(func(p *kopiurv1.SnapshotPolicy) {
+			p.Spec.Repository, p.Spec.Repositories = nil, []kopiurv1.RepositoryRef{{Name: "offsite"}, {Name: "nas", Namespace: "apps"}}
+		}), "apps/twin"},
 		"itself":                     {*web(), ""},
 		"another identity":           {other(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Identity = nil }), ""},
 		"another path":               {other(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].PVC.Name = "more" }), ""},

@@ -39,7 +39,7 @@ func fromPolicy(changes ...change) restore.World {
 		Policy: &kopiurv1.SnapshotPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "apps"},
 			Spec: kopiurv1.SnapshotPolicySpec{
-				Repository: kopiurv1.RepositoryRef{Name: "nas"},
+				Repository: &kopiurv1.RepositoryRef{Name: "nas"},
 				Sources:    []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "data"}}},
 			},
 		},

@@ -276,9 +276,29 @@ func TestSnapshotRef(t *testing.T) {
 		assert.Equal(t, "ClusterRepository mirror", restore.RepositoryRef(w.Restore, w.Snapshot, nil).String())
 		w.Restore.Spec.Repository = nil
 		assert.Equal(t, "Repository apps/nas", restore.RepositoryRef(w.Restore, w.Snapshot, nil).String())
-		w.Snapshot.Status.Resolved = nil
+		w.Snapshot.Status.Resolved, w.Snapshot.Spec.Repository = nil, &kopiurv1.RepositoryRef{Name: "pinned"}
+		assert.Equal(t, "Repository apps/pinned", restore.RepositoryRef(w.Restore, w.Snapshot, nil).String())
+		w.Snapshot.Spec.Repository = nil
 		assert.Nil(t, restore.RepositoryRef(w.Restore, w.Snapshot, nil))
 		assert.Equal(t, kopiurv1.ReasonMissingDependency, restore.Decide(w, now).Reason)
+	})
+}
+
+func TestPolicyOfSeveral(t *testing.T) {
+	t.Parallel()
+	t.Run("of several repositories only the user can choose", func(t *testing.T) {
+		t.Parallel()
+		w := fromPolicy()
+		w.Policy.Spec.Repository, w.Policy.Spec.Repositories = nil, []kopiurv1.RepositoryRef{{Name: "nas"}, {Name: "offsite"}}
+		w.Repository = nil
+		assert.Nil(t, restore.RepositoryRef(w.Restore, nil, w.Policy))
+		assert.Contains(t, restore.Decide(w, now).Message, "set spec.repository")
+	})
+	t.Run("of claims that a selector finds, too", func(t *testing.T) {
+		t.Parallel()
+		w := fromPolicy()
+		w.Policy.Spec.Sources = append(w.Policy.Spec.Sources, kopiurv1.Source{PVCSelector: &kopiurv1.PVCSelector{}})
+		assert.Equal(t, kopiurv1.ReasonSourcePathAmbiguous, restore.Decide(w, now).Reason)
 	})
 }
 

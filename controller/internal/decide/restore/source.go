@@ -136,6 +136,9 @@ func (d *decision) sourcePath() (string, error) {
 	if p := d.Restore.Spec.Source.FromPolicy.SourcePath; p != "" {
 		return p, nil
 	}
+	if slices.ContainsFunc(d.Policy.Spec.Sources, func(s kopiurv1.Source) bool { return s.Path(d.Policy.Namespace) == "" }) {
+		return "", fmt.Errorf("SnapshotPolicy %s selects claims, each with a source path of its own: set source.fromPolicy.sourcePath", d.Policy.Name)
+	}
 	switch paths := d.paths(); len(paths) {
 	case 1:
 		return paths[0], nil

@@ -107,8 +107,11 @@ func RepositoryRef(r *kopiurv1.Restore, s *kopiurv1.Snapshot, p *kopiurv1.Snapsh
 		ref = r.Spec.Repository.In(r.Namespace)
 	case s != nil && s.Status.Resolved != nil && s.Status.Resolved.Repository != nil:
 		ref = s.Status.Resolved.Repository.In(s.Namespace)
+	case s != nil && s.Spec.Repository != nil:
+		ref = s.Spec.Repository.In(s.Namespace)
 	case p != nil:
-		ref = p.Spec.Repository.In(p.Namespace)
+		// Of several only the user can say which.
+		return p.SoleRepository()
 	default:
 		return nil
 	}

@@ -1,0 +1,83 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Reasons of Snapshots that wait.
+const (
+	// ReasonWaitingForSlot is set while as many movers run as spec.concurrency.maxConcurrentJobs of the repository, the
+	// policy's upload.maxParallelSnapshots or the controller allow. It goes on by itself when one of them ends.
+	ReasonWaitingForSlot = "WaitingForSlot"
+	// ReasonPreflightFailed is set while a preflight check gives false. The message has the check's name and message.
+	ReasonPreflightFailed = "PreflightFailed"
+	// ReasonWaitingForPreflightData is set while a preflight check asks for something that is not known yet.
+	ReasonWaitingForPreflightData = "WaitingForPreflightData"
+	// ReasonPreHookFailed is set when a hook before the snapshot failed, and no snapshot was made. The message has the
+	// hook's own; correct the hook, or set its continueOnFailure.
+	ReasonPreHookFailed = "PreHookFailed"
+	// ReasonPreHookInterrupted is set when the controller was restarted between the first hook before the snapshot and the
+	// last. The hooks after the snapshot were run; create another Snapshot.
+	ReasonPreHookInterrupted = "PreHookInterrupted"
+	// ReasonStreamExecNotPermitted is set when the Namespace does not allow movers to run commands in its pods. Annotate it
+	// with kopiur.home-operations.com/stream-exec-movers=true.
+	ReasonStreamExecNotPermitted = "StreamExecNotPermitted"
+	// ReasonBlockedOnGrant is set while credentials should be copied and the ClusterRepository does not allow it. Its owner
+	// sets spec.credentialProjection.allowed.
+	ReasonBlockedOnGrant = "BlockedOnGrant"
+	// ReasonProjected is set when the credentials were copied. Nothing to do.
+	ReasonProjected = "Projected"
+	// ReasonInheritSourceMissing is set while no pod is found whose user and groups the mover should take over, and neither
+	// policy nor repository names a user. Start the pod, or set mover.securityContext.runAsUser.
+	ReasonInheritSourceMissing = "InheritSourceMissing"
+	// ReasonInheritApplied is set when user and groups were taken over. Nothing to do.
+	ReasonInheritApplied = "InheritApplied"
+	// ReasonInheritFallback is set when no pod was found and the user that policy or repository name was used.
+	ReasonInheritFallback = "InheritFallback"
+	// ReasonInheritPinnedNoUID is set when the pod names no user: that of its image is not known. Set
+	// mover.securityContext.runAsUser.
+	ReasonInheritPinnedNoUID = "InheritPinnedNoUid"
+	// ReasonInheritOverridden is set when policy or repository name another user than the pod. Theirs was used.
+	ReasonInheritOverridden = "InheritOverridden"
+	// ReasonPinJobRunning is set while a Job pins or unpins the snapshot.
+	ReasonPinJobRunning = "PinJobRunning"
+	// ReasonPinJobFailed is set when it failed. It is tried again.
+	ReasonPinJobFailed = "PinJobFailed"
+	// ReasonSourceShrunk is set when the source has no files left, or less than a tenth of at least 100. Look at the volume
+	// before retention deletes the snapshots that have them.
+	ReasonSourceShrunk = "SourceShrunk"
+	// ReasonOlderHistoryFound is set when the first backup of an empty volume found older snapshots of the same identity.
+	// Restore them, or annotate the policy with kopiur.home-operations.com/acknowledge-empty-start and the present time.
+	ReasonOlderHistoryFound = "OlderHistoryFound"
+)
+
+// Reasons of deleting Snapshots.
+const (
+	// ReasonMassDeletionBreaker is set when as many Snapshots of a repository are being deleted as its
+	// deletionProtection.threshold. Nothing is deleted: if it is meant, annotate the repository with
+	// kopiur.home-operations.com/allow-mass-deletion and the present time; if not, see the runbook.
+	ReasonMassDeletionBreaker = "MassDeletionBreaker"
+	// ReasonSnapshotDeletionHeld is set on an event of each Snapshot that waits because of it.
+	ReasonSnapshotDeletionHeld = "SnapshotDeletionHeld"
+	// ReasonSnapshotOrphaned is set on an event when a Snapshot went and its data stays, because deletionPolicy is Orphan
+	// or its Namespace is being deleted.
+	ReasonSnapshotOrphaned = "SnapshotOrphaned"
+	// ReasonSnapshotRetainedOnScheduleDelete is set on an event when the data stays because the schedule is gone.
+	ReasonSnapshotRetainedOnScheduleDelete = "SnapshotRetainedOnScheduleDelete"
+	// ReasonSnapshotRetainedOnPolicyDelete is set on an event when the data stays because the policy is gone.
+	ReasonSnapshotRetainedOnPolicyDelete = "SnapshotRetainedOnPolicyDelete"
+	// ReasonAdoptionSkippedByRetention is set on an event when a snapshot was not adopted, because retention would have
+	// deleted it at once.
+	ReasonAdoptionSkippedByRetention = "AdoptionSkippedByRetention"
+)
+
+// Reasons of policies and schedules.
+const (
+	// ReasonGroupSnapshotUnsupported is set where the claims of a run cannot be cut at one instant: the cluster has no
+	// VolumeGroupSnapshot API, or their driver no class for it. Set groupBy: None to cut each for itself.
+	ReasonGroupSnapshotUnsupported = "GroupSnapshotUnsupported"
+	// ReasonScratchNotWritable is set when a deep verification could not write to its scratch volume. Set
+	// mover.podSecurityContext.fsGroup.
+	ReasonScratchNotWritable = "ScratchNotWritable"
+	// ReasonInvalidSchedule is set where cron, timezone or jitter cannot be read. The message says which.
+	ReasonInvalidSchedule = "InvalidSchedule"
+)

@@ -1,0 +1,66 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Labels of Snapshots and of the Jobs of policies.
+const (
+	// LabelSchedule holds the name of the schedule that made a Snapshot.
+	LabelSchedule = prefix + "schedule"
+	// LabelGroup joins the Snapshots of one VolumeGroupSnapshot.
+	LabelGroup = prefix + "group"
+	// LabelVerify holds the name of the policy that a verification Job belongs to, LabelVerifyRepository the repository it
+	// looks at.
+	LabelVerify           = prefix + "verify"
+	LabelVerifyRepository = prefix + "verify-repo"
+)
+
+// Annotations that people set.
+const (
+	// AnnotationSkipSnapshotCleanup on a Snapshot lets it go without anything in the repository being deleted. Its value
+	// does not matter.
+	AnnotationSkipSnapshotCleanup = prefix + "skip-snapshot-cleanup"
+	// AnnotationAcknowledgeEmptyStart on a policy, with the present time in RFC 3339, lets a backup go on that began
+	// without the history that was found in the repository.
+	AnnotationAcknowledgeEmptyStart = prefix + "acknowledge-empty-start"
+	// AnnotationStreamExecMovers set to "true" on a Namespace lets movers run commands in its pods.
+	AnnotationStreamExecMovers = prefix + "stream-exec-movers"
+)
+
+// Annotations that Kopiur sets.
+const (
+	// AnnotationPrunedBy is set on a Snapshot just before Kopiur deletes it. Without it, somebody else did.
+	AnnotationPrunedBy = prefix + "pruned-by"
+	// AnnotationPinTarget says whether a pin Job pins or unpins: "true" or "false".
+	AnnotationPinTarget = prefix + "pin-target"
+	// AnnotationVerifySlot holds the time in whose name a verification Job runs.
+	AnnotationVerifySlot = prefix + "verify-slot"
+)
+
+// Values of AnnotationPrunedBy.
+const (
+	PrunedByRetention            = "retention"
+	PrunedByFailedHistory        = "failed-history"
+	PrunedByPolicyCascade        = "policy-cascade"
+	PrunedByReplicationRetention = "replication-retention"
+	PrunedByReplacedRun          = "replaced-run"
+)
+
+// FinalizerPolicy keeps a policy until what becomes of its Snapshots is written on them.
+const FinalizerPolicy = prefix + "policy-cleanup"
+
+// Origins of Snapshots that no mover of ours made for them.
+const (
+	// OriginDiscovered stands for one that was found in a repository.
+	OriginDiscovered = "discovered"
+	// OriginAdopted stands for one that was found and belongs to a policy since.
+	OriginAdopted = "adopted"
+)
+
+// Sources of a recorded identity.
+const (
+	RecordedInherited = "inherited"
+	RecordedExplicit  = "explicit"
+	RecordedDefaults  = "defaults"
+	RecordedUnknown   = "unknown"
+)
