@@ -84,6 +84,7 @@ func TestConditionsRefuseAWordWithoutAnExplanation(t *testing.T) {
 		}
 	}
 	write("conditions.go", "// Conditions of boxes.\nconst (\n\t// ConditionFull: nothing fits.\n\tConditionFull = \"Full\"\n)\n")
+	write("lid_reasons.go", "// Reasons of lids.\nconst (\n\t// ReasonAjar is set in wind. Shut it.\n\tReasonAjar = \"Ajar\"\n)\n")
 	write("reasons.go", "// Reasons of boxes.\nconst (\n\t// ReasonWet is set in rain. Dry it.\n\tReasonWet = \"Wet\"\n)\n")
 	out := filepath.Join(dir, "conditions.md")
 	if err := writeConditions(out, dir); err != nil {
@@ -93,7 +94,7 @@ func TestConditionsRefuseAWordWithoutAnExplanation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| `Full` | nothing fits. |", "| `Wet` | is set in rain. Dry it. |"} {
+	for _, want := range []string{"| `Ajar` | is set in wind. Shut it. |", "| `Full` | nothing fits. |", "| `Wet` | is set in rain. Dry it. |"} {
 		if !strings.Contains(string(raw), want) {
 			t.Errorf("the page lacks %q:\n%s", want, raw)
 		}

@@ -14,14 +14,20 @@ import (
 )
 
 // writeConditions lists the condition types and reasons of the API package below dir, with the comments that say when each
-// is set and what to do. People meet these words in kubectl describe; what explains them must not lag behind.
+// is set and what to do: those of conditions.go, reasons.go and the files that end so. People meet these words in kubectl describe; what explains them must not lag behind.
 func writeConditions(file, dir string) error {
 	var b strings.Builder
 	b.WriteString(docHeader + "# Conditions and reasons\n\nWhat `kubectl describe` shows, and what to do about it.\n")
-	for _, part := range []struct{ source, title string }{{"conditions.go", "Conditions"}, {"reasons.go", "Reasons"}} {
+	for _, part := range []struct{ source, title string }{{"*conditions.go", "Conditions"}, {"*reasons.go", "Reasons"}} {
 		fmt.Fprintf(&b, "\n## %s\n", part.title)
-		if err := constants(&b, filepath.Join(dir, part.source)); err != nil {
+		files, err := filepath.Glob(filepath.Join(dir, part.source))
+		if err != nil {
 			return err
+		}
+		for _, source := range files {
+			if err := constants(&b, source); err != nil {
+				return err
+			}
 		}
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
