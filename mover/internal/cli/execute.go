@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +42,9 @@ type execution struct {
 	stream   *term.Stream
 	start    time.Time
 	progress *engine.Counters
+
+	mu       sync.Mutex
+	warnings []string
 
 	once sync.Once
 	code int
@@ -122,7 +127,7 @@ func (x *execution) env(soft context.Context) op.Env {
 	return op.Env{
 		Dirs: x.o.dirs, CacheDir: cache, WorkDir: x.o.workDir, Soft: soft,
 		Parallel: x.parallel, Progress: x.progress, Clock: x.p.Clock,
-		Secret: x.redact.Add, Log: x.log,
+		Secret: x.redact.Add, Log: x.log, Warn: x.warn, Page: x.stream.Page,
 	}
 }
 
@@ -132,6 +137,21 @@ func (x *execution) sample() term.Sample {
 }
 
 func (x *execution) log(level, message string) { x.stream.Log(level, message) }
+
+func (x *execution) warn(sentence string) {
+	x.log("warn", sentence)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !slices.Contains(x.warnings, sentence) {
+		x.warnings = append(x.warnings, sentence)
+	}
+}
+
+func (x *execution) warning() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return strings.Join(x.warnings, "; ")
+}
 
 // fail ends a run that never came to its operation.
 func (x *execution) fail(name string, err error) int {
@@ -144,6 +164,7 @@ func (x *execution) fail(name string, err error) int {
 func (x *execution) finish(r work.Result) int {
 	x.once.Do(func() {
 		r.StartTime, r.EndTime = op.Whole(x.start), op.Whole(x.p.Clock())
+		r.Warning = x.warning()
 		r = x.redact.Result(r)
 		x.code = r.Code.ExitCode()
 		x.stream.Result(r)

@@ -38,6 +38,10 @@ type Env struct {
 	// Secret is told every value that must not leave the mover, before it is used.
 	Secret func(values ...string)
 	Log    func(level, message string)
+	// Warn adds a sentence to the result about what went on all the same and should be put right.
+	Warn func(sentence string)
+	// Page writes a part of a long answer; false means that this mover has said all it may.
+	Page func(work.Page) bool
 }
 
 // Mode says whether an operation writes.

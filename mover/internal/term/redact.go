@@ -56,17 +56,32 @@ func (r *Redactor) Text(s string) string {
 // Result redacts every text of a Result and leaves the caller's value alone. It looks for texts by itself, so that no
 // operation can forget one of its own. Ids and the protocol's own words are no texts.
 func (r *Redactor) Result(in work.Result) work.Result {
-	bare := work.Result{Operation: in.Operation, Code: in.Code, StartTime: in.StartTime, EndTime: in.EndTime, Message: r.Text(in.Message)}
+	out, ok := redactedCopy(r, in)
+	if !ok {
+		return work.Result{Operation: in.Operation, Code: in.Code, StartTime: in.StartTime, EndTime: in.EndTime, Message: r.Text(in.Message)}
+	}
+	return out
+}
+
+// Page does the same for a page.
+func (r *Redactor) Page(in work.Page) work.Page {
+	out, ok := redactedCopy(r, in)
+	if !ok {
+		return work.Page{Number: in.Number, Cursor: in.Cursor}
+	}
+	return out
+}
+
+func redactedCopy[T any](r *Redactor, in T) (out T, ok bool) {
 	b, err := json.Marshal(in)
 	if err != nil {
-		return bare
+		return out, false
 	}
-	var out work.Result
 	if err := json.Unmarshal(b, &out); err != nil {
-		return bare
+		return out, false
 	}
 	r.walk(reflect.ValueOf(&out).Elem(), "")
-	return out
+	return out, true
 }
 
 func (r *Redactor) walk(v reflect.Value, name string) {
@@ -84,6 +99,12 @@ func (r *Redactor) walk(v reflect.Value, name string) {
 	case reflect.Slice:
 		for i := range v.Len() {
 			r.walk(v.Index(i), name)
+		}
+	case reflect.Map:
+		if texts, ok := v.Interface().(map[string]string); ok {
+			for k, text := range texts {
+				texts[k] = r.Text(text)
+			}
 		}
 	case reflect.String:
 		own := name == "APIVersion" || name == "Operation" || strings.HasSuffix(name, "ID")

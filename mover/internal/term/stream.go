@@ -14,6 +14,8 @@ import (
 const (
 	// resultReserve is what the last line, the result, always finds free.
 	resultReserve = 16 << 10
+	// logReserve is what pages leave to the log.
+	logReserve = 256 << 10
 	// maxLogBytes bounds one log line.
 	maxLogBytes = 2 << 10
 	// maxRepeats is how often the same log line is written: a store that fails says the same thing a thousand times.
@@ -61,6 +63,24 @@ func (s *Stream) Progress(p work.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.write(work.Event{Type: work.EventProgress, Progress: &p})
+}
+
+// Page writes one part of a long answer. It reports false when there is no room for it: nothing was written then, and
+// another mover has to go on from here.
+func (s *Stream) Page(p work.Page) bool {
+	p = s.redact.Page(p)
+	e := work.Event{Type: work.EventPage, Time: s.now().UTC().Truncate(time.Millisecond), Page: &p}
+	b, err := work.EncodeEvent(e)
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full || len(b) > s.left-logReserve {
+		return false
+	}
+	s.write(e)
+	return true
 }
 
 // Result writes the last line. It has room also when everything else had to be left out.

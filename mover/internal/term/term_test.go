@@ -174,3 +174,29 @@ func TestReportFollowsTheProtocolsIntervals(t *testing.T) {
 	assert.Equal(t, 30*time.Second, waits[12])
 	assert.Len(t, events(t, out.Bytes()), 14)
 }
+
+func TestPagesLeaveRoomForTheLog(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	r := &term.Redactor{}
+	r.Add("hunter22")
+	s := term.NewStream(&out, fixed, r)
+	page := work.Page{Snapshots: []work.CatalogEntry{{
+		SnapshotID: "aabb", Description: strings.Repeat("hunter22 ", 1000), Tags: map[string]string{"note": "hunter22"},
+	}}}
+	n := 0
+	for s.Page(page) {
+		n++
+	}
+	assert.Positive(t, n)
+	assert.Equal(t, "hunter22", page.Snapshots[0].Tags["note"], "the caller's value is untouched")
+	assert.False(t, s.Page(page), "what does not fit is not written at all")
+	s.Log("warn", "the log goes on")
+	s.Result(work.Result{Operation: "bootstrap", Code: work.CodeOK})
+	assert.LessOrEqual(t, out.Len(), work.MaxStreamBytes)
+	assert.NotContains(t, out.String(), "hunter22")
+	all := events(t, out.Bytes())
+	assert.Len(t, all, n+2)
+	assert.Equal(t, "the log goes on", all[n].Message)
+	assert.Equal(t, "aabb", all[0].Page.Snapshots[0].SnapshotID)
+}
