@@ -13,7 +13,6 @@ type SnapshotPolicySpec struct {
 	Repository *RepositoryRef `json:"repository,omitempty"`
 	// repositories that each take a snapshot of every source. Hooks cannot be used with them.
 	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:XValidation:rule="self.all(r, self.exists_one(o, o.name == r.name && o.kind == r.kind && has(o.namespace) == has(r.namespace) && (!has(o.namespace) || o.namespace == r.namespace)))",message="repositories must be distinct"
 	// +listType=atomic
 	// +optional
 	Repositories []RepositoryRef `json:"repositories,omitempty"`
