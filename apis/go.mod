@@ -3,6 +3,8 @@ module github.com/kopiur/kopiur/apis
 go 1.26.0
 
 require (
+	// The parser of cron expressions; when they fire is our own code, since the time zone rules differ.
+	github.com/robfig/cron/v3 v3.0.1
 	// Assertions in tests.
 	github.com/stretchr/testify v1.11.1
 	// The Kubernetes types that ours embed (Pod and container security contexts, resources).
