@@ -31,6 +31,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/index"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
+	"github.com/kopiur/kopiur/controller/internal/notyet"
 	"github.com/kopiur/kopiur/controller/internal/repository"
 	"github.com/kopiur/kopiur/controller/internal/restore"
 	"github.com/kopiur/kopiur/controller/internal/snapshot"
@@ -63,6 +64,7 @@ type Options struct {
 
 // reconcilers of the kinds, in no particular order.
 var reconcilers = []func(ctrl.Manager, deps.Deps) error{
+	notyet.Setup,
 	repository.Setup,
 	restore.Setup,
 	snapshot.Setup,

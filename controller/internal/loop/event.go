@@ -73,6 +73,12 @@ func KindOf(obj client.Object) string {
 		return "Snapshot"
 	case *kopiurv1.Restore:
 		return "Restore"
+	case *kopiurv1.Maintenance:
+		return "Maintenance"
+	case *kopiurv1.RepositoryReplication:
+		return "RepositoryReplication"
+	case *kopiurv1.SnapshotReplication:
+		return "SnapshotReplication"
 	default:
 		return obj.GetObjectKind().GroupVersionKind().Kind
 	}
