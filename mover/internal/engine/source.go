@@ -28,35 +28,45 @@ const dirBatch = 256
 // pipes, sockets and devices without a word; it turns two names that are not UTF-8 into one; and it takes a user's
 // file called x.kopia-entry for a placeholder of its own.
 type source struct {
-	root   string
+	fs     sourceFS
 	counts *sourceCounts
 	// prev are the newest earlier snapshots of the source, to tell a new file from a modified one.
 	prev []fs.Directory
 }
 
 // openSource looks at the root itself. A root that cannot be read is an error here: kopia would store nothing else.
-func openSource(root string, counts *sourceCounts) (*sourceDir, error) {
-	root = filepath.Clean(root)
-	st, err := os.Stat(root) // a mount point may be reached through a link
+func openSource(root string, wrap func(sourceFS) sourceFS, counts *sourceCounts) (*sourceDir, error) {
+	st, err := os.Stat(root)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
 	if !st.IsDir() {
 		return nil, fmt.Errorf("%w: %s is not a folder", ErrSource, root)
 	}
-	f, err := os.Open(root)
+	sys, err := openRootFS(root)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSource, err)
+	}
+	if wrap != nil {
+		sys = wrap(sys)
+	}
+	f, err := sys.OpenDir(".")
 	if err == nil {
-		_, err = f.Readdirnames(1)
+		_, err = f.ReadDir(1)
 		_ = f.Close()
 		if errors.Is(err, io.EOF) {
 			err = nil
 		}
 	}
 	if err != nil {
+		_ = sys.Close()
 		return nil, fmt.Errorf("%w: %w", ErrSource, err)
 	}
-	return &sourceDir{sourceEntry: sourceEntry{src: &source{root: root, counts: counts}, name: filepath.Base(root), info: st}}, nil
+	return &sourceDir{sourceEntry: sourceEntry{src: &source{fs: sys, counts: counts}, name: filepath.Base(filepath.Clean(root)), info: st}}, nil
 }
+
+// close gives back what the source holds. It comes after the last call of kopia.
+func (s *source) close() { _ = s.fs.Close() }
 
 // sourceEntry is what all kinds share.
 type sourceEntry struct {
@@ -97,16 +107,13 @@ func (e *sourceEntry) Device() fs.DeviceInfo {
 	return fs.DeviceInfo{}
 }
 
-// rel is the path below the root.
+// rel is the path below the root. Only entries with a stored name equal to the real one are ever opened by it.
 func (e *sourceEntry) rel() string {
 	if e.parent == nil {
-		return ""
+		return "."
 	}
 	return path.Join(e.parent.rel(), e.name)
 }
-
-// local is the path to open. Only entries with a stored name equal to the real one are ever opened.
-func (e *sourceEntry) local() string { return filepath.Join(e.src.root, e.rel()) }
 
 // first reports true once. Kopia closes every entry it has stored or refused exactly when it is done with it, and never
 // closes one that a rule excluded: this is where facts about an entry are counted.
@@ -132,7 +139,7 @@ func (d *sourceDir) Close() {
 }
 
 func (d *sourceDir) Child(_ context.Context, name string) (fs.Entry, error) {
-	st, err := os.Lstat(filepath.Join(d.local(), name))
+	st, err := d.src.fs.Lstat(path.Join(d.rel(), name))
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil, fs.ErrEntryNotFound
 	}
@@ -143,7 +150,7 @@ func (d *sourceDir) Child(_ context.Context, name string) (fs.Entry, error) {
 }
 
 func (d *sourceDir) Iterate(context.Context) (fs.DirectoryIterator, error) {
-	f, err := os.Open(d.local())
+	f, err := d.src.fs.OpenDir(d.rel())
 	if err != nil {
 		d.src.counts.unreadable(&d.sourceEntry, err)
 		return nil, err //nolint:wrapcheck // kopia stores the text with the entry
@@ -194,7 +201,7 @@ func (d *sourceDir) entry(name string, st os.FileInfo, cause error) fs.Entry {
 
 type sourceIterator struct {
 	dir   *sourceDir
-	f     *os.File
+	f     sourceFolder
 	batch []os.DirEntry
 	end   bool
 }
@@ -215,7 +222,7 @@ func (it *sourceIterator) Next(context.Context) (fs.Entry, error) {
 		}
 		de := it.batch[0]
 		it.batch = it.batch[1:]
-		st, err := os.Lstat(filepath.Join(it.dir.local(), de.Name()))
+		st, err := it.f.Lstat(de.Name())
 		if errors.Is(err, iofs.ErrNotExist) {
 			continue // it went away between the listing and now: it is not part of this moment
 		}
@@ -251,9 +258,7 @@ func (f *sourceFile) Close() {
 
 // Open is only reached for content that is not in an earlier snapshot with the same size, time, mode and owner.
 func (f *sourceFile) Open(ctx context.Context) (fs.Reader, error) {
-	// O_NOFOLLOW: on a live volume somebody may put a link in the file's place. O_NONBLOCK: or a pipe, and opening it
-	// would wait for a writer for ever.
-	h, err := os.OpenFile(f.local(), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	h, err := f.src.fs.OpenFile(f.rel())
 	if err == nil {
 		var st os.FileInfo
 		if st, err = h.Stat(); err == nil && !st.Mode().IsRegular() {
@@ -270,7 +275,7 @@ func (f *sourceFile) Open(ctx context.Context) (fs.Reader, error) {
 	if f.opened.CompareAndSwap(false, true) {
 		f.src.counts.changed(f.isKnown(ctx))
 	}
-	return &sourceReader{File: h, entry: f}, nil
+	return &sourceReader{sourceHandle: h, entry: f}, nil
 }
 
 func (f *sourceFile) isKnown(ctx context.Context) bool {
@@ -283,12 +288,13 @@ func (f *sourceFile) isKnown(ctx context.Context) bool {
 }
 
 type sourceReader struct {
-	*os.File
+	sourceHandle
+
 	entry *sourceFile
 }
 
 func (r *sourceReader) Read(p []byte) (int, error) {
-	n, err := r.File.Read(p)
+	n, err := r.sourceHandle.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.entry.src.counts.unreadable(&r.entry.sourceEntry, err)
 	}
@@ -310,7 +316,7 @@ var _ fs.Symlink = (*sourceLink)(nil)
 func (l *sourceLink) Close() { l.first() }
 
 func (l *sourceLink) Readlink(context.Context) (string, error) {
-	target, err := os.Readlink(l.local()) // kopia keeps its bytes as they are, UTF-8 or not
+	target, err := l.src.fs.Readlink(l.rel()) // kopia keeps its bytes as they are, UTF-8 or not
 	if err != nil {
 		l.src.counts.unreadable(&l.sourceEntry, err)
 	}
@@ -352,6 +358,9 @@ func (f *sourceFault) Close() {
 
 // Readable asks whether a folder can be listed by this uid at all.
 func Readable(root string) error {
-	_, err := openSource(root, newSourceCounts())
+	d, err := openSource(root, nil, newSourceCounts())
+	if err == nil {
+		d.src.close()
+	}
 	return err
 }

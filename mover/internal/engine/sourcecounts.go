@@ -108,7 +108,7 @@ func (c *sourceCounts) attributes(e *sourceEntry) {
 	if c.noXattrs.Load() {
 		return
 	}
-	xattr, acl, err := extended(e.local())
+	xattr, acl, err := e.src.fs.Extended(e.rel())
 	if errors.Is(err, unix.ENOTSUP) {
 		c.noXattrs.Store(true)
 		return
@@ -132,11 +132,7 @@ func (c *sourceCounts) result() Unstored {
 }
 
 func faultOf(e *sourceEntry, err error) Fault {
-	f := Fault{Path: e.rel(), Mode: e.Mode(), UID: int64(e.Owner().UserID), Reason: reasonOf(err), Cause: err}
-	if f.Path == "" {
-		f.Path = "."
-	}
-	return f
+	return Fault{Path: e.rel(), Mode: e.Mode(), UID: int64(e.Owner().UserID), Reason: reasonOf(err), Cause: err}
 }
 
 // reasonOf is the system's own short text, without the path: status texts must not change from run to run.
@@ -145,32 +141,6 @@ func reasonOf(err error) string {
 		return errno.Error()
 	}
 	return err.Error()
-}
-
-// extended reports extended attributes and ACLs. What a security module or an overlay puts on every file is not the
-// user's and not counted.
-func extended(path string) (xattr, acl bool, err error) {
-	var small [512]byte
-	buf := small[:]
-	n, err := unix.Llistxattr(path, buf)
-	if errors.Is(err, unix.ERANGE) {
-		buf = make([]byte, 64<<10) // the kernel's own limit
-		n, err = unix.Llistxattr(path, buf)
-	}
-	if err != nil {
-		return false, false, err //nolint:wrapcheck // compared by the caller
-	}
-	for name := range strings.SplitSeq(string(buf[:n]), "\x00") {
-		switch {
-		case name == "", name == "security.selinux", name == "security.ima", name == "security.evm",
-			strings.HasPrefix(name, "trusted.overlay."), strings.HasPrefix(name, "system.nfs4"):
-		case strings.HasPrefix(name, "system.posix_acl_"):
-			acl = true
-		default:
-			xattr = true
-		}
-	}
-	return xattr, acl, nil
 }
 
 func kindOf(m os.FileMode) string {

@@ -39,8 +39,9 @@ type Upload struct {
 	// builds on. The context of the call stays the hard limit.
 	Soft context.Context //nolint:containedctx // a second, softer deadline of the same call
 
-	// wrap stands between the source and kopia in tests.
-	wrap func(fs.Directory) fs.Directory
+	// wrap stands between the source and kopia in tests, wrapFS between the system and the source.
+	wrap   func(fs.Directory) fs.Directory
+	wrapFS func(sourceFS) sourceFS
 }
 
 // UploadPolicy is the part of kopia's policy that one run uses. It is not stored.
@@ -70,10 +71,11 @@ type Uploaded struct {
 // consistent in every case, because kopia publishes a snapshot as its last step.
 func (r *Repository) Upload(ctx context.Context, u Upload) (Uploaded, error) {
 	counts := newSourceCounts()
-	root, err := openSource(u.Path, counts)
+	root, err := openSource(u.Path, u.wrapFS, counts)
 	if err != nil {
 		return Uploaded{}, err
 	}
+	defer root.src.close()
 	var (
 		uploaded atomic.Int64
 		out      Uploaded

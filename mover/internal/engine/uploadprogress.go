@@ -52,10 +52,11 @@ func (r *Repository) estimate(ctx context.Context, u Upload, tree *policy.Tree, 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		root, err := openSource(u.Path, newSourceCounts())
+		root, err := openSource(u.Path, nil, newSourceCounts())
 		if err != nil {
 			return
 		}
+		defer root.src.close()
 		_ = upload.Estimate(ctx, root, tree, estimateProgress{u.Progress}, 0) // totals are a courtesy
 	}()
 	return func() {

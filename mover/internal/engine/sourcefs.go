@@ -1,0 +1,138 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// sourceFS is what a backup asks the system, by paths below the source's root. Tests put one in between that fails.
+type sourceFS interface {
+	Lstat(rel string) (os.FileInfo, error)
+	Readlink(rel string) (string, error)
+	OpenDir(rel string) (sourceFolder, error)
+	OpenFile(rel string) (sourceHandle, error)
+	// Extended reports extended attributes and ACLs.
+	Extended(rel string) (xattr, acl bool, err error)
+	Close() error
+}
+
+// sourceFolder is an open folder.
+type sourceFolder interface {
+	ReadDir(n int) ([]os.DirEntry, error)
+	Lstat(name string) (os.FileInfo, error)
+	Close() error
+}
+
+// sourceHandle is an open file.
+type sourceHandle interface {
+	io.ReadSeekCloser
+	Stat() (os.FileInfo, error)
+}
+
+// rootFS is the real one. On a live volume somebody may put a link in the place of a file or folder: it is never
+// followed out of the source. And as every element of a path is opened by itself, a path may be longer than 4096 bytes.
+type rootFS struct{ *os.Root }
+
+func openRootFS(root string) (sourceFS, error) {
+	r, err := os.OpenRoot(filepath.Clean(root)) // a mount point may be reached through a link
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller says that it is the source
+	}
+	return rootFS{r}, nil
+}
+
+func (r rootFS) OpenDir(rel string) (sourceFolder, error) {
+	// To list takes the right to read, to look that to search; a folder may give only the first. Go's own listing of a file
+	// that was opened in a root looks at every entry, so it gets another file of the same descriptor.
+	d, err := r.OpenRoot(rel)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the callers look at it
+	}
+	f, err := r.Root.OpenFile(rel, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err != nil {
+		_ = d.Close()
+		return nil, err //nolint:wrapcheck // the callers look at it
+	}
+	defer f.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		_ = d.Close()
+		return nil, &os.PathError{Op: "dup", Path: rel, Err: err}
+	}
+	return rootFolder{d, os.NewFile(uintptr(fd), filepath.Join(r.Name(), rel))}, nil
+}
+
+func (r rootFS) OpenFile(rel string) (sourceHandle, error) {
+	// O_NONBLOCK: where somebody has put a pipe, opening it would wait for a writer for ever.
+	f, err := r.Root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the callers look at it
+	}
+	return f, nil
+}
+
+// Extended does not count what a security module or an overlay puts on every file: it is not the user's.
+func (r rootFS) Extended(rel string) (xattr, acl bool, err error) {
+	name := filepath.Join(r.Name(), rel)
+	if len(name) >= unix.PathMax {
+		d, err := r.OpenRoot(path.Dir(rel))
+		if err != nil {
+			return false, false, err //nolint:wrapcheck // compared by the caller
+		}
+		defer d.Close()
+		f, err := d.Open(".")
+		if err != nil {
+			return false, false, err //nolint:wrapcheck // compared by the caller
+		}
+		defer f.Close()
+		name = fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), path.Base(rel))
+	}
+	var small [512]byte
+	buf := small[:]
+	n, err := unix.Llistxattr(name, buf)
+	if errors.Is(err, unix.ERANGE) {
+		buf = make([]byte, 64<<10) // the kernel's own limit
+		n, err = unix.Llistxattr(name, buf)
+	}
+	if err != nil {
+		return false, false, err //nolint:wrapcheck // compared by the caller
+	}
+	for name := range strings.SplitSeq(string(buf[:n]), "\x00") {
+		switch {
+		case name == "", name == "security.selinux", name == "security.ima", name == "security.evm",
+			strings.HasPrefix(name, "trusted.overlay."), strings.HasPrefix(name, "system.nfs4"):
+		case strings.HasPrefix(name, "system.posix_acl_"):
+			acl = true
+		default:
+			xattr = true
+		}
+	}
+	return xattr, acl, nil
+}
+
+// rootFolder lists by one descriptor and looks by another.
+type rootFolder struct {
+	root *os.Root
+	list *os.File
+}
+
+func (f rootFolder) ReadDir(n int) ([]os.DirEntry, error) { return f.list.ReadDir(n) } //nolint:wrapcheck // the callers look at it
+func (f rootFolder) Lstat(name string) (os.FileInfo, error) {
+	return f.root.Lstat(name) //nolint:wrapcheck // the callers look at it
+}
+
+func (f rootFolder) Close() error {
+	_ = f.list.Close()
+	return f.root.Close() //nolint:wrapcheck // nobody looks at it
+}
