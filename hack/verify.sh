@@ -86,7 +86,7 @@ release_builds() {
 reproducible() {
 	local copy rc=0
 	copy=$(mktemp -d)
-	cp -r go.work hack apis controller mover e2e "$copy"
+	cp -r go.work hack apis controller mover webhook e2e "$copy"
 	if [[ -e go.work.sum ]]; then cp go.work.sum "$copy"; fi
 	"$copy/hack/build.sh"
 	(cd out/release && sha256sum -- *) >"$copy/here"

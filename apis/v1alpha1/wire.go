@@ -46,6 +46,8 @@ const (
 	AnnotationAllowIdentityChange = prefix + "allow-identity-change"
 	// AnnotationCatalogScanRequestedAt asks for a listing of the repository; each value is honoured once.
 	AnnotationCatalogScanRequestedAt = prefix + "catalog-scan-requested-at"
+	// AnnotationWebhookCertNotAfter on the webhook's Secret says when the certificate in it ends.
+	AnnotationWebhookCertNotAfter = prefix + "webhook-cert-not-after"
 
 	// FinalizerServer keeps a ClusterRepository until the objects of its web UI are gone.
 	FinalizerServer = prefix + "server-cleanup"

@@ -1,0 +1,116 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/kopiur/kopiur/apis/validation"
+)
+
+// Rules are what an object is held against.
+type Rules struct {
+	// Object looks at one object alone.
+	Object func(o runtime.Object) validation.Findings
+	// Update looks at what a change does.
+	Update func(o, old runtime.Object) validation.Findings
+	// Others looks at an object among the others; old is nil for a new one. What it cannot find out it does not refuse.
+	Others func(ctx context.Context, o, old client.Object) validation.Findings
+}
+
+// Validator answers validating admission.
+type Validator struct {
+	rules  Rules
+	scheme *runtime.Scheme
+}
+
+// NewValidator makes a Validator.
+func NewValidator(rules Rules) *Validator { return &Validator{rules: rules, scheme: Scheme()} }
+
+// Handle answers one request.
+func (v *Validator) Handle(ctx context.Context, req ctrladmission.Request) ctrladmission.Response {
+	object, old, err := decode(v.scheme, req)
+	if err != nil {
+		// Without its content nobody can say whether it is right, so it does not pass.
+		logr.FromContextOrDiscard(ctx).Error(err, "Reading a request", "kind", req.Kind.Kind)
+		count(req.Kind.Kind, decisionErrored)
+		return ctrladmission.Errored(http.StatusBadRequest, err)
+	}
+	found := v.rules.Object(object)
+	if old != nil {
+		found = settled(found, v.rules.Object(old))
+		found.Merge(v.rules.Update(object, old))
+	}
+	found.Merge(v.rules.Others(ctx, object, old))
+	response := answer(req, object, found)
+	decision := decisionAllowed
+	if !response.Allowed {
+		decision = decisionDenied
+		// Fields, not values: a value may be something the user would not want to read in a log.
+		logr.FromContextOrDiscard(ctx).Info("Refusing an object", req.Kind.Kind, klog.KObj(object), "user", req.UserInfo.Username, "fields", fields(found.Errors))
+	}
+	count(req.Kind.Kind, decision)
+	return response
+}
+
+// answer lists every error in one status, so that a manifest is put right in one go.
+func answer(req ctrladmission.Request, o client.Object, found validation.Findings) ctrladmission.Response {
+	out := ctrladmission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
+		Allowed: len(found.Errors) == 0, Warnings: unique(found.Warnings),
+	}}
+	if out.Allowed {
+		return out
+	}
+	name := o.GetName()
+	if name == "" {
+		name = o.GetGenerateName()
+	}
+	status := apierrors.NewInvalid(schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}, name, found.Errors).Status()
+	out.Result = &status
+	return out
+}
+
+// settled turns what was wrong before an update and still is into warnings. An object that an older rule let in can be
+// suspended, or put right one field after the other; what the update itself breaks is refused.
+func settled(now, before validation.Findings) validation.Findings {
+	out := validation.Findings{Warnings: now.Warnings}
+	for _, e := range now.Errors {
+		if slices.ContainsFunc(before.Errors, func(b *field.Error) bool { return b.Field == e.Field && b.Error() == e.Error() }) {
+			out.Warnings = append(out.Warnings, e.Error()+" (so before this change)")
+			continue
+		}
+		out.Errors = append(out.Errors, e)
+	}
+	return out
+}
+
+func unique(in []string) []string {
+	var out []string
+	for _, s := range in {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func fields(errs field.ErrorList) []string {
+	out := make([]string, 0, len(errs))
+	for _, e := range errs {
+		out = append(out, e.Field)
+	}
+	return unique(out)
+}
