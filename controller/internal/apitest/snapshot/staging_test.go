@@ -216,7 +216,7 @@ func TestARefusedCreateIsTriedAgain(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	l.policy.Name, l.snapshot.Name = strings.Repeat("a.bc", 63), strings.Repeat("x.yz", 63)
+	l.policy.Name, l.snapshot.Name = strings.Repeat("a.bc", 15)+"d.e", strings.Repeat("x.yz", 63)
 	l.snapshot.Spec.PolicyRef.Name = l.policy.Name
 	l.policy.Spec.CopyMethod = kopiurv1.CopySnapshot
 	l.base()
