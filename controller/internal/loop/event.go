@@ -73,6 +73,8 @@ func KindOf(obj client.Object) string {
 		return "Snapshot"
 	case *kopiurv1.Restore:
 		return "Restore"
+	case *kopiurv1.SnapshotSchedule:
+		return "SnapshotSchedule"
 	case *kopiurv1.Maintenance:
 		return "Maintenance"
 	case *kopiurv1.RepositoryReplication:

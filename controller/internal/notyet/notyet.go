@@ -22,8 +22,8 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
-// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=maintenances;repositoryreplications;snapshotreplications,verbs=get;list;watch
-// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=maintenances/status;repositoryreplications/status;snapshotreplications/status,verbs=patch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshotschedules;maintenances;repositoryreplications;snapshotreplications,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshotschedules/status;maintenances/status;repositoryreplications/status;snapshotreplications/status,verbs=patch
 
 // action is what Kopiur does in every event of this package.
 const action = "Reconcile"
@@ -54,6 +54,12 @@ func of[T client.Object](fresh func() T, look func(T) view, message string) kind
 
 func kinds() []kind {
 	return []kind{
+		of(func() *kopiurv1.SnapshotSchedule { return &kopiurv1.SnapshotSchedule{} },
+			func(o *kopiurv1.SnapshotSchedule) view {
+				return view{conditions: &o.Status.Conditions, generation: &o.Status.ObservedGeneration, suspended: o.Spec.Schedule.Suspend}
+			},
+			"this version of Kopiur does not start snapshots by a schedule: no backup is made; until it does, create a Snapshot that names "+
+				"the policy for each backup, for example from a CronJob"),
 		of(func() *kopiurv1.Maintenance { return &kopiurv1.Maintenance{} },
 			func(o *kopiurv1.Maintenance) view {
 				return view{conditions: &o.Status.Conditions, generation: &o.Status.ObservedGeneration}
