@@ -75,7 +75,7 @@ func bucket(at *field.Path, s string) Findings {
 }
 
 // hostPort is host, host:port or [address]:port.
-var hostPort = regexp.MustCompile(`^([^\[\]/?#@:\s]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
+var hostPort = regexp.MustCompile(`^([^\[\]/?#@:\s]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?$`)
 
 func s3(at *field.Path, s kopiurv1.S3Backend, from secretsFrom) Findings {
 	f := bucket(at.Child("bucket"), s.Bucket)

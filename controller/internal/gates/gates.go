@@ -32,7 +32,7 @@ func closed(reason, format string, args ...any) Verdict {
 }
 
 // Repository reports whether a mover may use a repository now. name is how to call it; nil means that it does not
-// exist. allowed is the verdict of decide/access for the mover's namespace. Mode is not its business: a read-only
+// exist. allowed is the verdict of AllowedNamespaces.Allows for the mover's namespace. Mode is not its business: a read-only
 // repository restores.
 func Repository(name string, r *moverjob.Repository, allowed bool) Verdict {
 	switch {

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
-	"github.com/kopiur/kopiur/controller/internal/decide/access"
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/deps"
@@ -187,7 +186,7 @@ func (r *Reconciler) allowed(ctx context.Context, repo *moverjob.Repository, nam
 		}
 		labels = ns.Labels
 	}
-	return access.Allows(repo.Allowed, namespace, labels), nil
+	return repo.Allowed.Allows(namespace, labels), nil
 }
 
 // stall reports a fault of the policy, with an event when it is new.

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
-	"github.com/kopiur/kopiur/controller/internal/decide/access"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
@@ -179,7 +178,7 @@ func (g *walk) repository() {
 		if g.w.Namespace != nil {
 			labels = g.w.Namespace.Labels
 		}
-		if !access.Allows(r.Allowed, s.Namespace, labels) {
+		if !r.Allowed.Allows(s.Namespace, labels) {
 			g.hold(kind, kopiurv1.ReasonNamespaceNotAllowed, 0, "%s does not allow namespace %s: its owner adds it to spec.allowedNamespaces", ref, s.Namespace)
 			return
 		}

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
-	"github.com/kopiur/kopiur/controller/internal/decide/access"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
@@ -215,7 +214,7 @@ func (d *decision) reachable() bool {
 			"nothing says which repository holds the snapshot: set spec.repository")
 		return d.wait(0, kopiurv1.ReasonMissingDependency, "nothing says which repository holds the snapshot: set spec.repository")
 	}
-	allowed := d.Repository != nil && access.Allows(d.Repository.Allowed, d.Restore.Namespace, d.NamespaceLabels)
+	allowed := d.Repository != nil && d.Repository.Allowed.Allows(d.Restore.Namespace, d.NamespaceLabels)
 	v := gates.Repository(ref.String(), d.Repository, allowed)
 	if v.Open && !d.Volume.Open {
 		v = d.Volume
