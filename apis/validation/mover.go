@@ -21,6 +21,8 @@ type inherit struct {
 	consumer bool
 	// snapshot: there is a backup with a recorded user.
 	snapshot bool
+	// populator: a claim waits for its data, and its workload for the claim.
+	populator bool
 	// never says why no variant makes sense; "" where one does.
 	never string
 }
@@ -33,6 +35,8 @@ func mover(at *field.Path, m *kopiurv1.MoverSpec, may inherit) Findings {
 	}
 	f.Merge(resources(at.Child("resources"), m.Resources))
 	f.Merge(cache(at.Child("cache"), m.Cache))
+	f.Merge(security(at, m.SecurityContext, m.PodSecurityContext))
+	f.Merge(privilegedMode(at, *m))
 	f.Merge(inheritance(at.Child("inheritSecurityContextFrom"), m.InheritSecurityContextFrom, may))
 	f.Merge(notNegative(at.Child("ttlSecondsAfterFinished"), m.TTLSecondsAfterFinished))
 	return f
@@ -51,6 +55,10 @@ func inheritance(at *field.Path, i *kopiurv1.InheritSecurityContextFrom, may inh
 		return f
 	}
 	f.Merge(oneOf(at, variant{"workloadSelector", i.WorkloadSelector != nil}, variant{"pvcConsumer", i.PVCConsumer != nil}, variant{"snapshot", i.Snapshot != nil}))
+	if may.populator && (i.WorkloadSelector != nil || i.PVCConsumer != nil) {
+		f.forbidden(at, "no pod uses the claim before it has its data: write snapshot: {}, or securityContext and podSecurityContext")
+		return f
+	}
 	if i.PVCConsumer != nil && !may.consumer {
 		f.forbidden(at.Child("pvcConsumer"), "there is no claim to back up here: write workloadSelector")
 	}
@@ -59,6 +67,7 @@ func inheritance(at *field.Path, i *kopiurv1.InheritSecurityContextFrom, may inh
 	}
 	if w := i.WorkloadSelector; w != nil {
 		f.Merge(podSelector(at.Child("workloadSelector", "podSelector"), w.PodSelector))
+		f.Merge(containerName(at.Child("workloadSelector", "container"), w.Container))
 	}
 	return f
 }
@@ -71,6 +80,7 @@ func moverDefaults(at *field.Path, d *kopiurv1.MoverDefaults) Findings {
 	}
 	f.Merge(resources(at.Child("resources"), d.Resources))
 	f.Merge(cache(at.Child("cache"), d.Cache))
+	f.Merge(security(at, d.SecurityContext, d.PodSecurityContext))
 	if d.Scratch != nil {
 		f.Merge(quantity(at.Child("scratch", "capacity"), d.Scratch.Capacity))
 	}
@@ -100,9 +110,16 @@ func cache(at *field.Path, c *kopiurv1.CacheSpec) Findings {
 	if c == nil {
 		return f
 	}
-	f.Merge(quantity(at.Child("capacity"), c.Capacity))
-	if q, err := c.Capacity.Parse(); err == nil && q.Sign() > 0 && q.Cmp(smallestCache) < 0 {
-		f.warn(at.Child("capacity"), "%s is too small to be of use, and movers go without a cache: write at least %s", c.Capacity, smallestCache.String())
+	capacity := at.Child("capacity")
+	f.Merge(quantity(capacity, c.Capacity))
+	const mega = 1 << 20
+	q, err := c.Capacity.Parse()
+	switch byHand := (c.ContentCacheSizeMB + c.MetadataCacheSizeMB) * mega; {
+	case err != nil || q.Sign() <= 0:
+	case byHand > q.Value():
+		f.warn(capacity, "contentCacheSizeMb and metadataCacheSizeMb are more than %s together, so the volume can fill up: raise it, or leave them out", c.Capacity)
+	case q.Cmp(smallestCache) < 0 && byHand == 0:
+		f.warn(capacity, "%s is too small to be of use, and movers go without a cache: write at least %s", c.Capacity, smallestCache.String())
 	}
 	for _, n := range []struct {
 		field string
@@ -121,11 +138,20 @@ func resources(at *field.Path, r *kopiurv1.Resources) Findings {
 	if r == nil {
 		return f
 	}
-	for name, q := range r.Limits {
-		f.Merge(quantity(at.Child("limits").Key(string(name)), q))
+	for _, name := range slices.Sorted(maps.Keys(r.Limits)) {
+		f.Merge(quantity(at.Child("limits").Key(string(name)), r.Limits[name]))
 	}
-	for name, q := range r.Requests {
-		f.Merge(quantity(at.Child("requests").Key(string(name)), q))
+	for _, name := range slices.Sorted(maps.Keys(r.Requests)) {
+		at := at.Child("requests").Key(string(name))
+		f.Merge(quantity(at, r.Requests[name]))
+		request, err1 := r.Requests[name].Parse()
+		limit, err2 := r.Limits[name].Parse()
+		if err1 == nil && err2 == nil && request.Cmp(limit) > 0 {
+			f.invalid(at, string(r.Requests[name]), "write at most the limit, %s", r.Limits[name])
+		}
+	}
+	if len(r.Claims) > 0 {
+		f.forbidden(at.Child("claims"), "movers have no resource claims: remove it")
 	}
 	return f
 }
