@@ -14,7 +14,7 @@ if [[ -n ${KUBECONFIG:-} ]]; then
 	kubectl() { command kubectl "$@"; }
 	command -v kubectl >/dev/null || { echo "deploy: kubectl is needed for a cluster of yours" >&2; exit 1; }
 	echo "deploy  the cluster of $KUBECONFIG must hold, or be able to pull"
-	printf '          %s\n' "$registry/kopiur/controller:$version" "$registry/kopiur/mover:$version"
+	printf '          %s\n' "$registry/kopiur/controller:$version" "$registry/kopiur/mover:$version" "$registry/kopiur/webhook:$version"
 	[[ $registry != localhost ]] || echo "          from out/images (kind: kind load image-archive out/images/*.tar)"
 else
 	out/bin/cluster load-image out/images/*.tar
@@ -27,9 +27,17 @@ fi
 # helm installs the CRDs of crds/ once and never again; a newer schema would be ignored on the second deploy.
 kubectl apply --server-side --force-conflicts -f "charts/kopiur/crds" >/dev/null
 
-before=$(kubectl -n "$namespace" get deployment kopiur-controller --ignore-not-found -o name 2>/dev/null || true)
+before=$(kubectl -n "$namespace" get deployments -l app.kubernetes.io/instance=kopiur --ignore-not-found -o name 2>/dev/null || true)
 "$helm" upgrade --install kopiur "charts/kopiur" --namespace "$namespace" --create-namespace \
-	--set-string global.imageRegistry="$registry" --set-string image.tag="$version" --set-string mover.image.tag="$version" "$@" >/dev/null
-# The same tag may name a newer image now, which the Deployment does not notice.
-if [[ -n $before ]]; then kubectl -n "$namespace" rollout restart deployment/kopiur-controller >/dev/null; fi
-kubectl -n "$namespace" rollout status deployment/kopiur-controller --timeout=120s
+	--set-string global.imageRegistry="$registry" --set-string image.tag="$version" \
+	--set-string mover.image.tag="$version" --set-string webhook.image.tag="$version" "$@" >/dev/null
+deployments=$(kubectl -n "$namespace" get deployments -l app.kubernetes.io/instance=kopiur -o name)
+for d in $deployments; do
+	# The same tag may name a newer image now, which a Deployment does not notice.
+	if [[ $before == *"$d"* ]]; then kubectl -n "$namespace" rollout restart "$d" >/dev/null; fi
+	kubectl -n "$namespace" rollout status "$d" --timeout=120s
+done
+# Helm made the configurations last, and until the webhook has told them what to trust they refuse everything.
+if [[ $deployments == *kopiur-webhook* ]]; then
+	kubectl wait --for=jsonpath='{.webhooks[0].clientConfig.caBundle}' validatingwebhookconfiguration/kopiur-webhook --timeout=60s >/dev/null
+fi

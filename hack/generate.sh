@@ -50,6 +50,13 @@ if grep -rqs '+kubebuilder:rbac' controller --include='*.go'; then
 	outputs+=("$rbac")
 fi
 
+if grep -rqs '+kubebuilder:rbac' webhook --include='*.go'; then
+	# What keeps a certificate of its own is granted only where the webhook does that.
+	(cd webhook && "$chartgen" rbac -out "$dest/charts/kopiur/files/webhook-rbac.yaml" ./internal/lookup &&
+		"$chartgen" rbac -out "$dest/charts/kopiur/files/webhook-tls-rbac.yaml" ./internal/certs)
+	outputs+=(charts/kopiur/files/webhook-rbac.yaml charts/kopiur/files/webhook-tls-rbac.yaml)
+fi
+
 if [[ -n $check ]]; then
 	stale=0
 	for path in "${outputs[@]}"; do

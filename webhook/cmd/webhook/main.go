@@ -17,7 +17,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	"github.com/kopiur/kopiur/apis/validation"
@@ -64,7 +63,6 @@ func run(ctx context.Context) error {
 		Rules: admission.Rules{
 			Object: func(runtime.Object) validation.Findings { return validation.Findings{} },
 			Update: func(_, _ runtime.Object) validation.Findings { return validation.Findings{} },
-			Others: func(context.Context, client.Object, client.Object) validation.Findings { return validation.Findings{} },
 		},
 	}, log)
 }

@@ -27,18 +27,19 @@ type Rules struct {
 	Object func(o runtime.Object) validation.Findings
 	// Update looks at what a change does.
 	Update func(o, old runtime.Object) validation.Findings
-	// Others looks at an object among the others; old is nil for a new one. What it cannot find out it does not refuse.
-	Others func(ctx context.Context, o, old client.Object) validation.Findings
 }
 
 // Validator answers validating admission.
 type Validator struct {
 	rules  Rules
+	others *Others
 	scheme *runtime.Scheme
 }
 
 // NewValidator makes a Validator.
-func NewValidator(rules Rules) *Validator { return &Validator{rules: rules, scheme: Scheme()} }
+func NewValidator(rules Rules, others *Others) *Validator {
+	return &Validator{rules: rules, others: others, scheme: Scheme()}
+}
 
 // Handle answers one request.
 func (v *Validator) Handle(ctx context.Context, req ctrladmission.Request) ctrladmission.Response {
@@ -54,7 +55,7 @@ func (v *Validator) Handle(ctx context.Context, req ctrladmission.Request) ctrla
 		found = settled(found, v.rules.Object(old))
 		found.Merge(v.rules.Update(object, old))
 	}
-	found.Merge(v.rules.Others(ctx, object, old))
+	found.Merge(v.others.Check(ctx, object, old))
 	response := answer(req, object, found)
 	decision := decisionAllowed
 	if !response.Allowed {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/kopiur/kopiur/webhook/internal/admission"
 	"github.com/kopiur/kopiur/webhook/internal/certs"
+	"github.com/kopiur/kopiur/webhook/internal/lookup"
 	"github.com/kopiur/kopiur/webhook/internal/process"
 	"github.com/kopiur/kopiur/webhook/internal/serve"
 )
@@ -33,6 +34,8 @@ import (
 const (
 	// drain is how long a replica goes on serving after it was told to end: until no node sends it anything new.
 	drain = 5 * time.Second
+	// filling is how long a new replica waits for its lookups to be filled before it takes requests without them.
+	filling = 15 * time.Second
 	// closing bounds the wait for requests in flight; no API server waits longer for an answer.
 	closing = 15 * time.Second
 )
@@ -42,6 +45,7 @@ type Options struct {
 	process.Options
 	Config *rest.Config
 	Clock  clock.WithTicker
+	// Rules and Labels are those of apis/validation.
 	Rules  admission.Rules
 	Labels admission.Labeler
 	// Started is called with the addresses that are served, where it is set.
@@ -76,16 +80,29 @@ func Run(ctx context.Context, o Options, log logr.Logger) (err error) {
 		running.Go(func() { report(failed, "watch the certificate", watches.Start(background)) })
 	}
 
-	h, err := admission.Handler(log.WithName("admission"), admission.NewValidator(o.Rules), admission.NewMutator(o.Labels))
+	lookups, err := lookup.New(background, o.Config)
+	if err != nil {
+		return err //nolint:wrapcheck // says what failed
+	}
+	running.Go(func() { report(failed, "look up other objects", lookups.Start(background)) })
+
+	validator := admission.NewValidator(o.Rules, admission.NewOthers(lookups, o.Clock))
+	h, err := admission.Handler(log.WithName("admission"), validator, admission.NewMutator(o.Labels))
 	if err != nil {
 		return err //nolint:wrapcheck // says what failed
 	}
 	var ending atomic.Bool
+	filled := o.Clock.Now().Add(filling)
 	ready := func() string {
 		if ending.Load() {
 			return "ending"
 		}
-		return certificate.Missing()
+		missing := certificate.Missing()
+		if missing == "" && o.Clock.Now().Before(filled) {
+			// Later it is only said, in the warnings of the answers: objects can be checked by themselves.
+			missing = lookups.Missing()
+		}
+		return missing
 	}
 	health, err := serve.Start(logr.NewContext(ctx, log), "metrics and health", o.HTTPAddr, serve.Health(ready), nil)
 	if err != nil {
