@@ -107,7 +107,7 @@ func longestPaths(v reflect.Value) *[]EntryFault {
 		if v.IsNil() {
 			return nil
 		}
-		if list, ok := v.Interface().(*[]EntryFault); ok {
+		if list, ok := reflect.TypeAssert[*[]EntryFault](v); ok {
 			if len(*list) == 0 {
 				return nil
 			}

@@ -95,6 +95,8 @@ func repository(err error) (work.Code, string) {
 		return work.CodeNotFound, err.Error() + "; create it or correct the name, Kopiur makes neither buckets nor folders"
 	case errors.Is(err, engine.ErrSnapshotNotFound), errors.Is(err, engine.ErrNotInSnapshot):
 		return work.CodeNotFound, err.Error()
+	case errors.Is(err, engine.ErrClockSkew):
+		return work.CodeClockSkew, err.Error()
 	case errors.Is(err, engine.ErrMismatch):
 		return work.CodeSnapshotMismatch, err.Error()
 	case errors.Is(err, engine.ErrUpgrading):
@@ -216,6 +218,8 @@ func s3(a minio.ErrorResponse) (work.Code, string) {
 	switch {
 	case a.Code == minio.NoSuchBucket:
 		return work.CodeNotFound, "bucket " + a.BucketName + " does not exist; create it or correct its name"
+	case a.Code == "RequestTimeTooSkewed":
+		return work.CodeClockSkew, "the store refuses requests because the mover's clock is too far from its own"
 	case a.StatusCode == http.StatusUnauthorized, a.StatusCode == http.StatusForbidden, a.Code == minio.AccessDenied:
 		return work.CodeAccessDenied, "the store refuses the credentials (" + a.Code + ")"
 	case a.StatusCode == http.StatusBadRequest && (a.Code == "InvalidAccessKeyId" || a.Code == "AuthorizationHeaderMalformed" || a.Code == "ExpiredToken" || a.Code == "InvalidToken"):

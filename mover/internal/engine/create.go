@@ -17,7 +17,6 @@ import (
 	"github.com/kopia/kopia/repo/encryption"
 	"github.com/kopia/kopia/repo/format"
 	"github.com/kopia/kopia/repo/hashing"
-	"github.com/kopia/kopia/repo/maintenance"
 	"github.com/kopia/kopia/repo/splitter"
 	"github.com/kopia/kopia/snapshot"
 	"github.com/kopia/kopia/snapshot/policy"
@@ -122,11 +121,7 @@ func (o CreateOptions) check() error {
 // Furnish gives a repository what Initialize leaves out and the CLI adds: a global policy and a maintenance owner. It is
 // idempotent, and runs after every bootstrap that may create, so that a mover killed in between is healed by the next.
 func (r *Repository) Furnish(ctx context.Context) error {
-	owned, err := maintenance.HasParams(ctx, r.rep)
-	if err != nil {
-		return fmt.Errorf("%w: read maintenance parameters: %w", ErrStorage, err)
-	}
-	_, err = policy.GetDefinedPolicy(ctx, r.rep, policy.GlobalPolicySourceInfo)
+	_, err := policy.GetDefinedPolicy(ctx, r.rep, policy.GlobalPolicySourceInfo)
 	hasPolicy := err == nil
 	if err != nil && !errors.Is(err, policy.ErrPolicyNotFound) {
 		return fmt.Errorf("%w: read the global policy: %w", ErrStorage, err)
@@ -139,25 +134,19 @@ func (r *Repository) Furnish(ctx context.Context) error {
 		}
 		hasPolicy = len(ids) > 0
 	}
-	if owned && hasPolicy {
-		return nil
-	}
-	return r.write(ctx, "furnish", nil, func(ctx context.Context, w repo.RepositoryWriter) error {
-		if !hasPolicy {
+	if !hasPolicy {
+		err := r.write(ctx, "furnish", nil, func(ctx context.Context, w repo.RepositoryWriter) error {
 			if err := policy.SetPolicy(ctx, w, policy.GlobalPolicySourceInfo, globalPolicy()); err != nil {
 				return fmt.Errorf("store the global policy: %w", err)
 			}
-		}
-		if owned {
 			return nil
+		})
+		if err != nil {
+			return err
 		}
-		p := maintenance.DefaultParams()
-		p.Owner = r.Owner()
-		if err := maintenance.SetParams(ctx, w, &p); err != nil {
-			return fmt.Errorf("store the maintenance owner: %w", err)
-		}
-		return nil
-	})
+	}
+	_, err = r.Own(ctx, OwnerRule{})
+	return err
 }
 
 // globalPolicy keeps everything: retention is the controller's work, and kopia's default would prune what a Snapshot

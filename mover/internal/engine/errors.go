@@ -51,6 +51,8 @@ var (
 	ErrInvalidOption = errors.New("invalid option")
 	// ErrNotInSnapshot: the part of a snapshot that is asked for is not in it.
 	ErrNotInSnapshot = errors.New("the snapshot does not hold it")
+	// ErrClockSkew: the clocks of the mover and of the store are further apart than MaxSkew.
+	ErrClockSkew = errors.New("the clocks of the mover and of the store differ")
 	// ErrBadName: a snapshot names an entry in a way that no file system can hold.
 	ErrBadName = errors.New("the snapshot holds an entry with an impossible name")
 )

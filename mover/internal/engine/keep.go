@@ -54,6 +54,32 @@ func ensureKeepAll(ctx context.Context, w repo.RepositoryWriter, src snapshot.So
 	return nil
 }
 
+// KeepAll stores that policy on every given identity that has not got it yet.
+func (r *Repository) KeepAll(ctx context.Context, ids []Identity) error {
+	var missing []snapshot.SourceInfo
+	for _, id := range ids {
+		src := id.source()
+		p, err := policy.GetDefinedPolicy(ctx, r.rep, src)
+		switch {
+		case err != nil && !errors.Is(err, policy.ErrPolicyNotFound):
+			return fmt.Errorf("%w: read the policy of %s: %w", ErrStorage, src, err)
+		case err != nil || !keepsAll(p.RetentionPolicy):
+			missing = append(missing, src)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return r.write(ctx, "keep snapshots", nil, func(ctx context.Context, w repo.RepositoryWriter) error {
+		for _, src := range missing {
+			if err := ensureKeepAll(ctx, w, src); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // dropIncomplete deletes the checkpoints of a source that a saved snapshot made superfluous, including those of earlier
 // attempts, but not those of an upload that began later.
 func dropIncomplete(ctx context.Context, w repo.RepositoryWriter, saved *snapshot.Manifest) error {

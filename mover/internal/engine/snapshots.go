@@ -195,41 +195,43 @@ func newestFirst(all []Snapshot) {
 
 // Stats describes a repository.
 type Stats struct {
-	Snapshots int64
+	// Complete are all complete snapshots, newest first.
+	Complete []Snapshot
+	// Unreadable are the ids of snapshots whose manifest cannot be decoded.
+	Unreadable []string
 	// TotalBytes is the sum over the newest complete snapshot of every source.
 	TotalBytes                     int64
 	IndexBlobCount, IndexBlobBytes int64
 }
 
-// Stats counts snapshots and index blobs.
+// Stats reads the snapshots and counts the index blobs. One manifest that cannot be decoded must not keep anybody from
+// the others.
 func (r *Repository) Stats(ctx context.Context) (Stats, error) {
-	ids, err := snapshot.ListSnapshotManifests(ctx, r.rep, nil, nil)
-	if err != nil {
-		return Stats{}, fmt.Errorf("%w: list snapshots: %w", ErrStorage, err)
-	}
-	all, err := r.load(ctx, ids)
+	all, bad, err := r.loadReadable(ctx, nil)
 	if err != nil {
 		return Stats{}, err
 	}
-	var st Stats
+	st := Stats{Unreadable: bad, Complete: slices.DeleteFunc(all, func(s Snapshot) bool { return !s.Complete() })}
 	newest := map[Identity]bool{}
-	for _, s := range all {
-		if !s.Complete() {
-			continue
-		}
-		st.Snapshots++
+	for _, s := range st.Complete {
 		if !newest[s.Identity] {
 			newest[s.Identity] = true
 			st.TotalBytes += s.Size
 		}
 	}
+	st.IndexBlobCount, st.IndexBlobBytes, err = r.indexBlobs(ctx)
+	return st, err
+}
+
+// indexBlobs counts the index blobs that an open has to read.
+func (r *Repository) indexBlobs(ctx context.Context) (count, bytes int64, err error) {
 	blobs, err := r.rep.IndexBlobs(ctx, false)
 	if err != nil {
-		return Stats{}, fmt.Errorf("%w: list index blobs: %w", ErrStorage, err)
+		return 0, 0, fmt.Errorf("%w: list index blobs: %w", ErrStorage, err)
 	}
 	for _, b := range blobs {
-		st.IndexBlobCount++
-		st.IndexBlobBytes += b.Length
+		count++
+		bytes += b.Length
 	}
-	return st, nil
+	return count, bytes, nil
 }

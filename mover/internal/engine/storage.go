@@ -164,7 +164,7 @@ func isLeftover(name string) bool {
 	case "lost+found", ".snapshot", ".snapshots", ".zfs", ".shards":
 		return true
 	default:
-		return strings.HasPrefix(name, ".nfs")
+		return strings.HasPrefix(name, ".nfs") || strings.HasPrefix(name, clockFile)
 	}
 }
 

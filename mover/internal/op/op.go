@@ -8,7 +8,6 @@ package op
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -78,27 +77,36 @@ func (e Env) Open(ctx context.Context, r work.Repository, m Mode) (*engine.Repos
 		return nil, err
 	}
 	rep, err := engine.Open(ctx, c)
-	return rep, Explain(err, r, c)
+	return rep, Explain(ctx, err, r, c)
 }
 
-// Explain adds to a wrong password what may have made it wrong (K-9). Nothing is cut off the password silently: a
-// repository may have been created with it.
-func Explain(err error, r work.Repository, c engine.Connection) error {
-	if !errors.Is(err, engine.ErrWrongPassword) {
-		return err
+// Explain adds to the error of an open what may be behind it: white space at the end of a password (K-9), the clock.
+// Nothing is cut off a password silently: a repository may have been created with it.
+func Explain(ctx context.Context, err error, r work.Repository, c engine.Connection) error {
+	if err == nil {
+		return nil
 	}
-	space := backend.TrailingSpace(c.Password)
-	if space == "" {
-		return err
+	switch code, _ := classify.Outcome(err); code {
+	case work.CodeAuthFailure:
+		space := backend.TrailingSpace(c.Password)
+		if space == "" {
+			return err
+		}
+		key := r.PasswordKey
+		if key == "" {
+			key = work.DefaultPasswordKey
+		}
+		return &classify.Coded{
+			Code: code, Err: err,
+			Message: fmt.Sprintf("the repository password is wrong; key %s ends in %s, which may be why", key, space),
+		}
+	case work.CodeClockSkew:
+		if clock, ok := c.ReadClock(ctx); ok {
+			return &classify.Coded{Code: code, Err: err, Message: "the store refuses requests: " + clock.String()}
+		}
+	default:
 	}
-	key := r.PasswordKey
-	if key == "" {
-		key = work.DefaultPasswordKey
-	}
-	return &classify.Coded{
-		Code: work.CodeAuthFailure, Err: err,
-		Message: fmt.Sprintf("the repository password is wrong; key %s ends in %s, which may be why", key, space),
-	}
+	return err
 }
 
 // Close closes a repository after an operation that went well: an error then is the operation's own. After a failure it

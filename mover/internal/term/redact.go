@@ -101,7 +101,7 @@ func (r *Redactor) walk(v reflect.Value, name string) {
 			r.walk(v.Index(i), name)
 		}
 	case reflect.Map:
-		if texts, ok := v.Interface().(map[string]string); ok {
+		if texts, ok := reflect.TypeAssert[map[string]string](v); ok {
 			for k, text := range texts {
 				texts[k] = r.Text(text)
 			}
