@@ -142,6 +142,14 @@ func (c Connection) open(ctx context.Context) (*Repository, error) {
 		return nil, fmt.Errorf("open repository: unexpected kind %T", rep)
 	}
 	r.rep = direct
+	// Only now: for a blob whose length it does not know, and an index is one, kopia's throttle sets 20 MB aside. With
+	// 100 kB/s it would wait minutes for each.
+	if limits := c.Throttle.limits(); limits != nil {
+		if err := direct.Throttler().SetLimits(*limits); err != nil {
+			_ = r.Close(ctx)
+			return nil, fmt.Errorf("%w: throttle: %w", ErrInvalidOption, err)
+		}
+	}
 	return r, nil
 }
 
@@ -157,7 +165,7 @@ func (c Connection) writeConfig() (string, error) {
 		Caching: c.Cache.options(),
 		ClientOptions: repo.ClientOptions{
 			Username: c.Username, Hostname: c.Hostname, ReadOnly: c.ReadOnly,
-			Description: c.Storage.String(), Throttling: c.Throttle.limits(),
+			Description: c.Storage.String(),
 		},
 	}
 	b, err := json.Marshal(lc)
