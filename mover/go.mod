@@ -21,6 +21,8 @@ require (
 	go.uber.org/zap v1.28.0
 	// CA roots for an image built from nothing.
 	golang.org/x/crypto/x509roots/fallback v0.0.0-20261030153154-30a33513ff6d
+	// Copying blobs: workers that end together, and a bound for the bytes between them.
+	golang.org/x/sync v0.22.0
 	// Times of links, extended attributes, sync of the target.
 	golang.org/x/sys v0.47.0
 )
@@ -78,7 +80,6 @@ require (
 	golang.org/x/crypto v0.54.0 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/net v0.57.0 // indirect
-	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	golang.org/x/tools v0.47.0 // indirect

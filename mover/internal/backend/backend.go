@@ -48,13 +48,7 @@ type Secrets []string
 func Connection(r work.Repository, d Dirs) (engine.Connection, Secrets, error) {
 	c := engine.Connection{
 		Username: r.Username, Hostname: r.Hostname,
-		ExpectedUniqueID: r.ExpectedUniqueID, ReadOnly: r.ReadOnly,
-	}
-	if t := r.Throttle; t != nil {
-		c.Throttle = engine.Throttle{
-			UploadBytesPerSecond: t.UploadBytesPerSecond, DownloadBytesPerSecond: t.DownloadBytesPerSecond,
-			ReadOpsPerSecond: t.ReadOpsPerSecond, WriteOpsPerSecond: t.WriteOpsPerSecond,
-		}
+		ExpectedUniqueID: r.ExpectedUniqueID, ReadOnly: r.ReadOnly, Throttle: Throttle(r.Throttle),
 	}
 	var secrets Secrets
 	key := r.PasswordKey
@@ -67,20 +61,33 @@ func Connection(r work.Repository, d Dirs) (engine.Connection, Secrets, error) {
 	}
 	c.Password = password
 	secrets = append(secrets, password)
-	switch b := r.Backend; {
+	st, values, err := Storage(r.Backend, d)
+	c.Storage = st
+	return c, append(secrets, values...), err
+}
+
+// Storage reads what a place needs, below any repository.
+func Storage(b work.Backend, d Dirs) (engine.Storage, Secrets, error) {
+	switch {
 	case b.Filesystem != nil:
-		c.Storage.Filesystem = &engine.Filesystem{Path: b.Filesystem.Path}
+		return engine.Storage{Filesystem: &engine.Filesystem{Path: b.Filesystem.Path}}, nil, nil
 	case b.S3 != nil:
 		s, values, err := s3(*b.S3, d)
-		secrets = append(secrets, values...)
-		if err != nil {
-			return c, secrets, err
-		}
-		c.Storage.S3 = s
+		return engine.Storage{S3: s}, values, err
 	default:
-		return c, secrets, fmt.Errorf("%w: the repository has no backend that this mover knows", ErrInvalidSpec)
+		return engine.Storage{}, nil, fmt.Errorf("%w: the repository has no backend that this mover knows", ErrInvalidSpec)
 	}
-	return c, secrets, nil
+}
+
+// Throttle maps the protocol's to the engine's.
+func Throttle(t *work.Throttle) engine.Throttle {
+	if t == nil {
+		return engine.Throttle{}
+	}
+	return engine.Throttle{
+		UploadBytesPerSecond: t.UploadBytesPerSecond, DownloadBytesPerSecond: t.DownloadBytesPerSecond,
+		ReadOpsPerSecond: t.ReadOpsPerSecond, WriteOpsPerSecond: t.WriteOpsPerSecond,
+	}
 }
 
 // ErrInvalidSpec is a work spec that asks for something that does not exist.

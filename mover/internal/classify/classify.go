@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"strings"
 	"syscall"
 
 	"github.com/minio/minio-go/v7"
@@ -53,6 +54,14 @@ func Outcome(err error) (work.Code, string) {
 	if err == nil {
 		return work.CodeOK, ""
 	}
+	code, message := outcome(err)
+	if side, ok := errors.AsType[*engine.SideError](err); ok && !strings.HasPrefix(message, "at the ") {
+		message = "at the " + side.Side + ": " + message
+	}
+	return code, message
+}
+
+func outcome(err error) (work.Code, string) {
 	if coded, ok := errors.AsType[*Coded](err); ok {
 		return coded.Code, coded.Message
 	}
@@ -85,6 +94,10 @@ func repository(err error) (work.Code, string) {
 	switch {
 	case errors.Is(err, engine.ErrWrongPassword):
 		return work.CodeAuthFailure, "the repository password is wrong"
+	case errors.Is(err, engine.ErrSourceEmpty):
+		return work.CodeSourceEmpty, err.Error() + "; the destination was left as it is"
+	case errors.Is(err, engine.ErrOtherRepository):
+		return work.CodeLocationOccupied, err.Error() + "; nothing was written"
 	case errors.Is(err, engine.ErrVanished):
 		return work.CodeRepositoryVanished, err.Error()
 	case errors.Is(err, engine.ErrOccupied):

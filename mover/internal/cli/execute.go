@@ -38,6 +38,7 @@ type execution struct {
 	o        runOptions
 	graces   graces
 	parallel int
+	inFlight int64
 	redact   *term.Redactor
 	stream   *term.Stream
 	start    time.Time
@@ -125,8 +126,9 @@ func (x *execution) env(soft context.Context) op.Env {
 		cache = "" // no volume is mounted for it
 	}
 	return op.Env{
-		Dirs: x.o.dirs, CacheDir: cache, WorkDir: x.o.workDir, Soft: soft,
-		Parallel: x.parallel, Progress: x.progress, Clock: x.p.Clock,
+		Dirs: x.o.dirs, Source: op.DirsBelow(x.o.source), Destination: op.DirsBelow(x.o.destination),
+		CacheDir: cache, WorkDir: x.o.workDir, Soft: soft,
+		Parallel: x.parallel, InFlight: x.inFlight, Progress: x.progress, Clock: x.p.Clock,
 		Secret: x.redact.Add, Log: x.log, Warn: x.warn, Page: x.stream.Page,
 	}
 }

@@ -44,6 +44,8 @@ type pod struct {
 	t                                           *testing.T
 	repo, source, target                        string
 	password, auth, ca, cache, work, terminated string
+	// from and to hold the Secrets of an operation with two repositories.
+	from, to string
 
 	out bytes.Buffer
 }
@@ -59,6 +61,7 @@ func newPod(t *testing.T) *pod {
 	p := &pod{
 		t: t, repo: dir("repo"), source: dir("source"), target: dir("target"),
 		password: dir("password"), auth: dir("auth"), ca: dir("ca"), cache: dir("cache"), work: dir("work"),
+		from: dir("from"), to: dir("to"),
 		terminated: filepath.Join(root, "termination-log"),
 	}
 	p.write(p.password, work.DefaultPasswordKey, password)
@@ -75,6 +78,7 @@ func (p *pod) write(dir, name, content string) {
 func (p *pod) args() []string {
 	return []string{
 		"run", "--password-dir", p.password, "--auth-dir", p.auth, "--ca-dir", p.ca,
+		"--source-dir", p.from, "--destination-dir", p.to,
 		"--cache-dir", p.cache, "--work-dir", p.work, "--termination-log", p.terminated,
 	}
 }

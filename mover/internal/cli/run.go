@@ -30,6 +30,8 @@ const umask = 0o007
 // runOptions are the paths of one run. A pod uses the defaults, which are the protocol's; people and tests do not.
 type runOptions struct {
 	dirs            backend.Dirs
+	source          string
+	destination     string
 	cacheDir        string
 	workDir         string
 	terminationPath string
@@ -52,6 +54,8 @@ func newRunCmd(p Process) *cobra.Command {
 	f.StringVar(&o.dirs.Password, "password-dir", work.PasswordDir, "folder of the repository password's Secret")
 	f.StringVar(&o.dirs.Auth, "auth-dir", work.AuthDir, "folder of the credential Secret")
 	f.StringVar(&o.dirs.CA, "ca-dir", work.CADir, "folder of the CA bundle")
+	f.StringVar(&o.source, "source-dir", work.SourceSecretsDir, "folder of the source's Secrets, in an operation with two repositories")
+	f.StringVar(&o.destination, "destination-dir", work.DestinationSecretsDir, "folder of the destination's Secrets")
 	f.StringVar(&o.cacheDir, "cache-dir", work.CacheDir, "folder of kopia's cache; without it nothing is cached")
 	f.StringVar(&o.workDir, "work-dir", work.WorkDir, "folder in memory for the connection file")
 	f.StringVar(&o.terminationPath, "termination-log", work.TerminationPath, "file for the result")
@@ -67,6 +71,7 @@ func (o *runOptions) run(ctx context.Context, p Process) int {
 		}
 	}
 	x := newExecution(p, *o, limits.Parallel(runtime.GOMAXPROCS(0), memory))
+	x.inFlight = limits.InFlight(memory)
 	spec, err := work.DecodeSpec(p.Getenv(work.EnvSpec))
 	if err != nil {
 		return x.fail("", fmt.Errorf("%w: %w", backend.ErrInvalidSpec, err))
@@ -86,6 +91,6 @@ func (o *runOptions) run(ctx context.Context, p Process) int {
 	case w.Pin != nil:
 		return execute(ctx, x, spec, pin.Run, func(r *work.Result, d *work.PinResult) { r.Pin = d })
 	default:
-		return x.fail(w.Name(), fmt.Errorf("%w: this mover does not know operation %q", backend.ErrInvalidSpec, w.Name()))
+		return copies(ctx, x, spec)
 	}
 }

@@ -56,10 +56,11 @@ type Clock func() time.Time
 
 // Repository is an open connection.
 type Repository struct {
-	rep    repo.DirectRepository
-	config string
-	fatal  atomic.Pointer[error]
-	clock  Clock
+	rep     repo.DirectRepository
+	storage Storage
+	config  string
+	fatal   atomic.Pointer[error]
+	clock   Clock
 	// ConnectTime is how long probe and open took.
 	ConnectTime time.Duration
 }
@@ -104,6 +105,8 @@ func (c Connection) missing(loc location) error {
 		return nil
 	case c.ExpectedUniqueID != "":
 		return fmt.Errorf("%w: the %s holds no repository any more; expected unique id %s", ErrVanished, c.Storage, c.ExpectedUniqueID)
+	case loc.copying:
+		return fmt.Errorf("%w: a copy into the %s has begun and has not ended", ErrOccupied, c.Storage)
 	case loc.found != "":
 		return fmt.Errorf("%w: the %s holds %q", ErrOccupied, c.Storage, loc.found)
 	default:
@@ -124,7 +127,7 @@ func (c Connection) open(ctx context.Context) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{config: path, clock: c.Clock}
+	r := &Repository{storage: c.Storage, config: path, clock: c.Clock}
 	rep, err := repo.Open(ctx, path, c.Password, &repo.Options{
 		DoNotWaitForUpgrade:  true, // an upgrade lock is an answer, not a reason to hang
 		DisableRepositoryLog: true, // log blobs in the user's bucket are of no use to anyone here

@@ -31,6 +31,10 @@ var (
 	ErrNotInitialized = errors.New("no repository here")
 	// ErrOccupied: the location holds something, and it is not a kopia repository. Nothing was written.
 	ErrOccupied = errors.New("the location holds something that is not a kopia repository")
+	// ErrOtherRepository: the location holds a repository, and not the one that is meant. Nothing was written.
+	ErrOtherRepository = errors.New("the location holds another repository")
+	// ErrSourceEmpty: the source of a copy holds nothing that could be copied.
+	ErrSourceEmpty = errors.New("the source is empty")
 	// ErrVanished: a repository was known here and is gone, or another one is in its place.
 	ErrVanished = errors.New("the repository that was here is gone")
 	// ErrLocationMissing: the bucket or folder does not exist.

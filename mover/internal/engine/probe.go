@@ -39,6 +39,8 @@ type location struct {
 	found string
 	// begun: there is what kopia writes before it writes the repository, and nothing else. Whoever did was killed.
 	begun bool
+	// copying: a copy into this place has begun and has not ended.
+	copying bool
 }
 
 // probe asks the storage what it holds, once and without kopia's retries, so that the answer is typed and quick.
@@ -95,15 +97,20 @@ func (s Storage) probeFolder(ctx context.Context, readOnly bool) (location, erro
 		case name == ".shards":
 			sharded = true
 		case name == format.KopiaRepositoryBlobID+".f":
-			return location{initialized: true}, nil
+			loc.initialized = true
 		case name == format.KopiaBlobCfgBlobID+".f":
 			loc.begun = true
+		case name == string(copyMarkerID)+".f":
+			loc.copying = true
 		case !isLeftover(name) && !isTorn(name) && loc.found == "":
 			loc.found = name
 		}
 	}
+	if loc.initialized {
+		return location{initialized: true, copying: loc.copying}, nil
+	}
 	loc.begun = loc.begun && loc.found == ""
-	if loc.found == "" || !sharded {
+	if loc.found == "" || !sharded || loc.copying {
 		return loc, nil
 	}
 	// A layout of somebody's own may keep the format blob elsewhere: ask kopia before calling it foreign. Only then: even
@@ -137,29 +144,41 @@ func (s S3) probe(ctx context.Context) (location, error) {
 	if first.Err != nil {
 		return location{}, s3Error(first.Err)
 	}
-	loc.found = first.Key
-	if loc.found == "" {
+	if first.Key == "" {
 		return loc, nil
 	}
-	_, err = cli.StatObject(ctx, s.Bucket, s.Prefix+format.KopiaRepositoryBlobID, minio.StatObjectOptions{})
-	if err == nil {
-		return location{initialized: true}, nil
+	if loc.initialized, err = s.has(ctx, cli, format.KopiaRepositoryBlobID); err != nil || loc.initialized {
+		return loc, err
 	}
-	var answer minio.ErrorResponse
-	if !errors.As(err, &answer) || answer.Code != minio.NoSuchKey {
-		return location{}, s3Error(err)
+	if loc.copying, err = s.has(ctx, cli, copyMarkerID); err != nil {
+		return location{}, err
 	}
-	if first.Key != s.Prefix+format.KopiaBlobCfgBlobID {
-		return loc, nil
+	// Of what may be there without meaning anything there are two keys; the third at the latest tells.
+	for o := first; loc.found == "" && (o.Key != "" || o.Err != nil); o = <-keys {
+		switch {
+		case o.Err != nil:
+			return location{}, s3Error(o.Err)
+		case o.Key == s.Prefix+format.KopiaBlobCfgBlobID:
+			loc.begun = true
+		case o.Key != s.Prefix+string(copyMarkerID):
+			loc.found = o.Key
+		}
 	}
-	second := <-keys
-	if second.Err != nil {
-		return location{}, s3Error(second.Err)
-	}
-	if second.Key == "" {
-		loc.found, loc.begun = "", true
-	}
+	loc.begun = loc.begun && loc.found == ""
 	return loc, nil
+}
+
+func (s S3) has(ctx context.Context, cli *minio.Client, id blob.ID) (bool, error) {
+	_, err := cli.StatObject(ctx, s.Bucket, s.Prefix+string(id), minio.StatObjectOptions{})
+	var answer minio.ErrorResponse
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.As(err, &answer) && answer.Code == minio.NoSuchKey:
+		return false, nil
+	default:
+		return false, s3Error(err)
+	}
 }
 
 func s3Error(err error) error {

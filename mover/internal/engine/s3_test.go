@@ -23,10 +23,10 @@ import (
 const testBucket = "backups"
 
 // s3Server is a real S3 server in this process. wrap may stand before it.
-func s3Server(t *testing.T, secure bool, wrap func(http.Handler) http.Handler) (S3, *httptest.Server) {
-	t.Helper()
+func s3Server(tb testing.TB, secure bool, wrap func(http.Handler) http.Handler) (S3, *httptest.Server) {
+	tb.Helper()
 	mem := s3mem.New()
-	require.NoError(t, mem.CreateBucket(testBucket))
+	require.NoError(tb, mem.CreateBucket(testBucket))
 	h := gofakes3.New(mem).Server()
 	if wrap != nil {
 		h = wrap(h)
@@ -38,7 +38,7 @@ func s3Server(t *testing.T, secure bool, wrap func(http.Handler) http.Handler) (
 	} else {
 		srv.Start()
 	}
-	t.Cleanup(srv.Close)
+	tb.Cleanup(srv.Close)
 	_, address, _ := strings.Cut(srv.URL, "://")
 	return S3{
 		Bucket: testBucket, Prefix: "apps/", Endpoint: address, Region: "us-east-1", DisableTLS: !secure,

@@ -170,7 +170,7 @@ func isLeftover(name string) bool {
 
 // isTorn reports whether a file is one of those that kopia was writing when a create was killed.
 func isTorn(name string) bool {
-	for _, whole := range []string{".shards", format.KopiaBlobCfgBlobID + ".f", format.KopiaRepositoryBlobID + ".f"} {
+	for _, whole := range []string{".shards", format.KopiaBlobCfgBlobID + ".f", format.KopiaRepositoryBlobID + ".f", string(copyMarkerID) + ".f"} {
 		if strings.HasPrefix(name, whole+".tmp.") {
 			return true
 		}

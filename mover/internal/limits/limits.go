@@ -68,6 +68,14 @@ func Parallel(procs int, memory int64) int {
 	return max(1, min(n, maxParallel))
 }
 
+// InFlight is how many bytes of whole blobs a copy may hold at a time, 0 for no limit but its own.
+func InFlight(memory int64) int64 {
+	if memory <= 0 {
+		return 0
+	}
+	return max(memory-base, perFile)
+}
+
 // groups reads the own cgroup of both hierarchies.
 func groups(root fs.FS) (v2, v1 string) {
 	b, err := fs.ReadFile(root, "proc/self/cgroup")

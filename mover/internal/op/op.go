@@ -22,16 +22,20 @@ type Op[R any] func(ctx context.Context, env Env, spec work.Spec) (*R, error)
 
 // Env is what the process gives an operation.
 type Env struct {
-	// Dirs is where Secrets are mounted; CacheDir may be empty.
-	Dirs     backend.Dirs
+	// Dirs is where Secrets are mounted. An operation with two repositories finds those of each in Source and
+	// Destination instead, see At.
+	Dirs, Source, Destination backend.Dirs
+	// CacheDir may be empty.
 	CacheDir string
 	WorkDir  string
 	// ReadsOnce is set by an operation that reads each piece of content once.
 	ReadsOnce bool
 	// Soft ends before the context of the call, and tells an operation to save what it has.
 	Soft context.Context //nolint:containedctx // a second, softer deadline of the same call
-	// Parallel is how many files the machine's limits allow at a time.
+	// Parallel is how many files the machine's limits allow at a time, InFlight how many bytes of whole blobs; 0 is no
+	// limit.
 	Parallel int
+	InFlight int64
 	Progress *engine.Counters
 	Clock    engine.Clock
 	// Secret is told every value that must not leave the mover, before it is used.

@@ -1,0 +1,23 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/mover/internal/backend"
+	"github.com/kopiur/kopiur/mover/internal/op/replicate"
+)
+
+// copies runs the operations with two repositories, or with somebody at the other end of a socket.
+func copies(ctx context.Context, x *execution, spec work.Spec) int {
+	switch w := spec.Operation; {
+	case w.Replicate != nil:
+		return execute(ctx, x, spec, replicate.Run, func(r *work.Result, s *work.ReplicateResult) { r.Replicate = s })
+	default:
+		return x.fail(w.Name(), fmt.Errorf("%w: this mover does not know operation %q", backend.ErrInvalidSpec, w.Name()))
+	}
+}
