@@ -67,7 +67,7 @@ func optional(o kopiurv1.RestoreOptions) restores {
 	return func(s *kopiurv1.RestoreSpec) { s.Options = &o }
 }
 
-func inheriting(i kopiurv1.InheritSecurityContextFrom) restores {
+func takingOver(i kopiurv1.InheritSecurityContextFrom) restores {
 	return func(s *kopiurv1.RestoreSpec) { s.Mover = &kopiurv1.MoverSpec{InheritSecurityContextFrom: &i} }
 }
 
@@ -206,11 +206,11 @@ func TestRestoreSettings(t *testing.T) {
 		"a thousand files at a time are refused":     {back(optional(kopiurv1.RestoreOptions{Parallel: new(int32(1000))})), "write at most 256", ""},
 		"a stream writes no files":                   {back(streaming(unchanged), optional(kopiurv1.RestoreOptions{SkipOwners: new(true)})), "", "spec.options.skipOwners: it is not used with target.streamExec"},
 		"a stream is whole or not at all":            {back(streaming(unchanged), optional(kopiurv1.RestoreOptions{IgnoreErrors: new(true)})), "spec.options.ignoreErrors: Forbidden: half a file", ""},
-		"a user from a workload passes":              {back(inheriting(selected)), "", ""},
-		"a user from the backup passes":              {back(inheriting(recorded)), "", ""},
-		"there is no claim whose consumer is asked":  {back(inheriting(kopiurv1.InheritSecurityContextFrom{PVCConsumer: &kopiurv1.PVCConsumer{}})), "spec.mover.inheritSecurityContextFrom.pvcConsumer: Forbidden", ""},
-		"a populator may ask the backup":             {back(populating, inheriting(recorded)), "", ""},
-		"a populator has no workload to ask":         {back(populating, inheriting(selected)), "spec.mover.inheritSecurityContextFrom.workloadSelector: Forbidden: no workload runs while its claim is being filled", ""},
+		"a user from a workload passes":              {back(takingOver(selected)), "", ""},
+		"a user from the backup passes":              {back(takingOver(recorded)), "", ""},
+		"there is no claim whose consumer is asked":  {back(takingOver(kopiurv1.InheritSecurityContextFrom{PVCConsumer: &kopiurv1.PVCConsumer{}})), "spec.mover.inheritSecurityContextFrom.pvcConsumer: Forbidden", ""},
+		"a populator may ask the backup":             {back(populating, takingOver(recorded)), "", ""},
+		"a populator has no workload to ask":         {back(populating, takingOver(selected)), "spec.mover.inheritSecurityContextFrom.workloadSelector: Forbidden: no workload runs while its claim is being filled", ""},
 		"a mover's resources are amounts": {back(func(s *kopiurv1.RestoreSpec) {
 			s.Mover = &kopiurv1.MoverSpec{Resources: &kopiurv1.Resources{Limits: map[corev1.ResourceName]kopiurv1.Quantity{"memory": "1GB"}}}
 		}), "spec.mover.resources.limits[memory]: Invalid value", ""},
