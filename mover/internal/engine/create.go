@@ -75,7 +75,7 @@ func Create(ctx context.Context, c Connection, o CreateOptions) error {
 		ObjectFormat: format.ObjectFormat{Splitter: or(o.Splitter, DefaultSplitter)},
 	}, c.Password)
 	if err != nil && !errors.Is(err, repo.ErrAlreadyInitialized) {
-		return fmt.Errorf("create the repository in the %s: %w", c.Storage, err)
+		return fmt.Errorf("create the repository in the %s: %w: %w", c.Storage, ErrStorage, err)
 	}
 	return nil
 }

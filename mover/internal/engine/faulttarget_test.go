@@ -5,48 +5,8 @@ package engine
 
 import (
 	"io/fs"
-	"strings"
-	"sync/atomic"
 	"time"
 )
-
-// trigger counts calls and does something at the nth.
-type trigger struct {
-	n     int64
-	calls atomic.Int64
-	// only names the calls that count; empty means all.
-	only string
-	// do runs at the nth call, before it; its error is that call's.
-	do func(op, name string) error
-	// after lets the call take effect and then reports the error all the same.
-	after bool
-}
-
-func (t *trigger) fired() bool { return t.calls.Load() >= t.n }
-
-// call is put around every call.
-func (t *trigger) call(op, name string, f func() error) error {
-	if t.only != "" && !strings.Contains(t.only, op) || t.calls.Add(1) != t.n {
-		return f()
-	}
-	if t.after {
-		if err := f(); err != nil {
-			return err
-		}
-		return t.do(op, name)
-	}
-	if err := t.do(op, name); err != nil {
-		return err
-	}
-	return f()
-}
-
-// calling is the same for a call that returns something.
-func calling[T any](t *trigger, op, name string, f func() (T, error)) (T, error) {
-	var out T
-	err := t.call(op, name, func() (err error) { out, err = f(); return err })
-	return out, err
-}
 
 // faultyDir passes every call on a target through a trigger.
 type faultyDir struct {

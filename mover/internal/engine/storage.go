@@ -31,6 +31,9 @@ const DefaultS3Endpoint = "s3.amazonaws.com"
 type Storage struct {
 	Filesystem *Filesystem
 	S3         *S3
+
+	// instead is what tests connect to in the place of a folder: the same one, behind something that fails.
+	instead *blob.ConnectionInfo
 }
 
 // Filesystem is a folder.
@@ -58,6 +61,8 @@ type S3 struct {
 // connectionInfo is the storage as kopia writes it into a connection file.
 func (s Storage) connectionInfo() (blob.ConnectionInfo, error) {
 	switch {
+	case s.instead != nil:
+		return *s.instead, nil
 	case s.Filesystem != nil:
 		return blob.ConnectionInfo{Type: "filesystem", Config: &filesystem.Options{
 			Path: s.Filesystem.Path, FileMode: repositoryFileMode, DirectoryMode: repositoryDirMode,
@@ -89,7 +94,7 @@ func (s Storage) open(ctx context.Context) (blob.Storage, error) {
 	}
 	st, err := blob.NewStorage(ctx, ci, false)
 	if err != nil {
-		return nil, fmt.Errorf("open storage: %w", err)
+		return nil, fmt.Errorf("%w: open: %w", ErrStorage, err)
 	}
 	return st, nil
 }

@@ -137,6 +137,7 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 
 	guarded := &uploadWriter{RepositoryWriter: w}
 	up := upload.NewUploader(guarded)
+	guarded.onFault = up.Cancel
 	up.EnableActions = false // hooks are the controller's; an action in a repository would be somebody else's command
 	up.ParallelUploads = max(u.Parallel, 1)
 	up.FailFast = u.FailFast
@@ -156,6 +157,9 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 	m, err := up.Upload(ctx, dir, tree, src, prev...)
 	guarded.shut()
 	stop()
+	if fault := guarded.failed(); fault != nil {
+		return nil, fmt.Errorf("upload %s: %w: %w", src, ErrStorage, fault)
+	}
 	if err != nil {
 		// Kopia returns the bare cause. The only part of the source it fails for is the root; all else is the store.
 		cause := ErrStorage

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kopia/kopia/repo"
 	"github.com/kopia/kopia/repo/content"
@@ -17,7 +18,7 @@ import (
 // errUploadOver is what a checkpoint gets that comes too late.
 var errUploadOver = errors.New("the upload is over")
 
-// uploadWriter is what the uploader gets instead of the session's own writer, for two reasons.
+// uploadWriter is what the uploader gets instead of the session's own writer, for three reasons.
 //
 // It deletes no manifest, whatever a policy says that somebody stored since: that an upload deletes snapshots is an
 // accident in every case. It returns nil because an error would end the upload.
@@ -26,11 +27,32 @@ var errUploadOver = errors.New("the upload is over")
 // on in its own goroutine while the session is flushed and the repository closed, and then reads index files that are
 // no longer mapped, which no one can recover from. So everything an upload does to the repository passes here, and
 // shut waits for what is under way and refuses the rest.
+//
+// And it remembers the store's first failure. Kopia takes it for a fault of the file that it was storing just then, goes
+// on, and ends with a snapshot that lacks an entry which could be read very well.
 type uploadWriter struct {
 	repo.RepositoryWriter
 
-	mu   sync.RWMutex
-	over bool
+	// onFault is called at the first failure.
+	onFault func()
+
+	mu    sync.RWMutex
+	over  bool
+	fault atomic.Pointer[error]
+}
+
+// failed is the store's first failure.
+func (w *uploadWriter) failed() error {
+	if p := w.fault.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (w *uploadWriter) note(err error) {
+	if err != nil && !errors.Is(err, errUploadOver) && w.fault.CompareAndSwap(nil, &err) && w.onFault != nil {
+		w.onFault()
+	}
 }
 
 // shut returns once nothing of the upload touches the repository any more.
@@ -61,6 +83,13 @@ func during[T any](w *uploadWriter, call func() (T, error)) (T, error) {
 	return call()
 }
 
+// writing makes one call that writes.
+func writing[T any](w *uploadWriter, call func() (T, error)) (T, error) {
+	out, err := during(w, call)
+	w.note(err)
+	return out, err
+}
+
 func (*uploadWriter) DeleteManifest(context.Context, manifest.ID) error { return nil }
 
 func (w *uploadWriter) OpenObject(ctx context.Context, id object.ID) (object.Reader, error) {
@@ -80,7 +109,7 @@ func (w *uploadWriter) FindManifests(ctx context.Context, labels map[string]stri
 }
 
 func (w *uploadWriter) PutManifest(ctx context.Context, labels map[string]string, payload any) (manifest.ID, error) {
-	return during(w, func() (manifest.ID, error) { return w.RepositoryWriter.PutManifest(ctx, labels, payload) })
+	return writing(w, func() (manifest.ID, error) { return w.RepositoryWriter.PutManifest(ctx, labels, payload) })
 }
 
 func (w *uploadWriter) ReplaceManifests(context.Context, map[string]string, any) (manifest.ID, error) {
@@ -88,11 +117,11 @@ func (w *uploadWriter) ReplaceManifests(context.Context, map[string]string, any)
 }
 
 func (w *uploadWriter) ConcatenateObjects(ctx context.Context, ids []object.ID, o repo.ConcatenateOptions) (object.ID, error) {
-	return during(w, func() (object.ID, error) { return w.RepositoryWriter.ConcatenateObjects(ctx, ids, o) })
+	return writing(w, func() (object.ID, error) { return w.RepositoryWriter.ConcatenateObjects(ctx, ids, o) })
 }
 
 func (w *uploadWriter) Flush(ctx context.Context) error {
-	_, err := during(w, func() (struct{}, error) { return struct{}{}, w.RepositoryWriter.Flush(ctx) })
+	_, err := writing(w, func() (struct{}, error) { return struct{}{}, w.RepositoryWriter.Flush(ctx) })
 	return err
 }
 
@@ -113,12 +142,12 @@ type guardedWriter struct {
 }
 
 func (g *guardedWriter) Write(p []byte) (int, error) {
-	return during(g.w, func() (int, error) { return g.Writer.Write(p) })
+	return writing(g.w, func() (int, error) { return g.Writer.Write(p) })
 }
 
-func (g *guardedWriter) Checkpoint() (object.ID, error) { return during(g.w, g.Writer.Checkpoint) }
+func (g *guardedWriter) Checkpoint() (object.ID, error) { return writing(g.w, g.Writer.Checkpoint) }
 
-func (g *guardedWriter) Result() (object.ID, error) { return during(g.w, g.Writer.Result) }
+func (g *guardedWriter) Result() (object.ID, error) { return writing(g.w, g.Writer.Result) }
 
 // lateWriter is the object writer of an upload that is over.
 type lateWriter struct{}
