@@ -67,6 +67,7 @@ func repositorySpec(s *kopiurv1.RepositorySpec, in scope) Findings {
 	f.Merge(maintenance(at.Child("maintenance"), s.Maintenance, in))
 	f.Merge(moverDefaults(at.Child("moverDefaults"), s.MoverDefaults))
 	f.Merge(parameters(at.Child("parameters"), s))
+	f.Merge(scheduleDefaults(at.Child("scheduleDefaults"), s.ScheduleDefaults))
 	f.Merge(seed(at.Child("seed"), s, in))
 	f.Merge(server(at.Child("server"), s, in))
 	return f

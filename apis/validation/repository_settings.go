@@ -66,6 +66,9 @@ func maintenance(at *field.Path, m *kopiurv1.RepositoryMaintenance, in scope) Fi
 	if m == nil {
 		return f
 	}
+	if m.Schedule != nil {
+		f.Merge(maintenanceSchedule(at.Child("schedule"), *m.Schedule, in.namespace+"/"+in.name))
+	}
 	f.Merge(mover(at.Child("mover"), m.Mover, inherit{}))
 	f.Merge(failurePolicy(at.Child("failurePolicy"), m.FailurePolicy))
 	at = at.Child("namespace")
@@ -77,6 +80,16 @@ func maintenance(at *field.Path, m *kopiurv1.RepositoryMaintenance, in scope) Fi
 	case m.Namespace != in.home && !in.projected:
 		f.warn(at, "its movers mount the repository's Secrets from %s: allow copies with spec.credentialProjection.allowed, or put them there", m.Namespace)
 	}
+	return f
+}
+
+func scheduleDefaults(at *field.Path, d *kopiurv1.ScheduleDefaults) Findings {
+	var f Findings
+	if d == nil {
+		return f
+	}
+	f.Merge(timezone(at.Child("timezone"), d.Timezone))
+	f.Merge(jitter(at.Child("jitter"), d.Jitter))
 	return f
 }
 

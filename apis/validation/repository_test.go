@@ -45,6 +45,16 @@ func maintained(m kopiurv1.RepositoryMaintenance) specs {
 	return func(s *kopiurv1.RepositorySpec) { s.Maintenance = &m }
 }
 
+func runs(quick, full string) kopiurv1.RepositoryMaintenance {
+	return kopiurv1.RepositoryMaintenance{Schedule: &kopiurv1.MaintenanceSchedule{Quick: kopiurv1.CronSpec{Cron: quick}, Full: kopiurv1.CronSpec{Cron: full}}}
+}
+
+func scheduled(timezone string, jitter kopiurv1.Duration) specs {
+	return func(s *kopiurv1.RepositorySpec) {
+		s.ScheduleDefaults = &kopiurv1.ScheduleDefaults{Timezone: timezone, Jitter: jitter}
+	}
+}
+
 func withEpoch(e kopiurv1.EpochParameters) specs {
 	return func(s *kopiurv1.RepositorySpec) { s.Parameters = &kopiurv1.ParametersSpec{Epoch: &e} }
 }
@@ -126,6 +136,16 @@ func TestRepository(t *testing.T) {
 		"a cluster's name is a short one": {inCluster(strings.Repeat("a", 33)), "write at most 32 characters", ""},
 
 		"a Repository's maintenance has its namespace": {maintained(kopiurv1.RepositoryMaintenance{Namespace: "ops"}), "spec.maintenance.namespace: Forbidden", ""},
+		"maintenance at the usual hours passes":        {maintained(runs("0 */6 * * *", "0 3 * * *")), "", ""},
+		"maintenance at hours of its own name passes":  {maintained(runs("H */6 * * *", "H H * * *")), "", ""},
+		"maintenance with four fields is refused":      {maintained(runs("0 */6 * * *", "0 3 * *")), "spec.maintenance.schedule.full.cron: Invalid value: \"0 3 * *\"", ""},
+		"maintenance needs both hours":                 {maintained(runs("", "0 3 * * *")), "spec.maintenance.schedule.quick.cron: Required", ""},
+		"maintenance in no time zone is refused": {maintained(kopiurv1.RepositoryMaintenance{Schedule: &kopiurv1.MaintenanceSchedule{
+			Quick: kopiurv1.CronSpec{Cron: "0 */6 * * *"}, Full: kopiurv1.CronSpec{Cron: "0 3 * * *"}, Timezone: "Berlin",
+		}}), "spec.maintenance.schedule.timezone: Invalid value: \"Berlin\"", ""},
+		"defaults of schedules pass":            {scheduled("Europe/Berlin", "30m"), "", ""},
+		"defaults in no time zone are refused":  {scheduled("CEST", ""), "spec.scheduleDefaults.timezone: Invalid value: \"CEST\"", ""},
+		"defaults spread over days are refused": {scheduled("", "25h"), "spec.scheduleDefaults.jitter: Invalid value: \"25h\": write at most 24h", ""},
 		"maintenance has no claim's consumer": {maintained(kopiurv1.RepositoryMaintenance{Mover: &kopiurv1.MoverSpec{
 			InheritSecurityContextFrom: &kopiurv1.InheritSecurityContextFrom{PVCConsumer: &kopiurv1.PVCConsumer{}},
 		}}), "spec.maintenance.mover.inheritSecurityContextFrom.pvcConsumer: Forbidden", ""},
