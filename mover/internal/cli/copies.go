@@ -10,6 +10,7 @@ import (
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/backend"
 	"github.com/kopiur/kopiur/mover/internal/op/replicate"
+	"github.com/kopiur/kopiur/mover/internal/op/stream"
 )
 
 // copies runs the operations with two repositories, or with somebody at the other end of a socket.
@@ -17,6 +18,10 @@ func copies(ctx context.Context, x *execution, spec work.Spec) int {
 	switch w := spec.Operation; {
 	case w.Replicate != nil:
 		return execute(ctx, x, spec, replicate.Run, func(r *work.Result, s *work.ReplicateResult) { r.Replicate = s })
+	case w.StreamSnapshot != nil:
+		return execute(ctx, x, spec, stream.Snapshot, func(r *work.Result, s *work.SnapshotResult) { r.Snapshot = s })
+	case w.StreamRestore != nil:
+		return execute(ctx, x, spec, stream.Restore, func(r *work.Result, s *work.StreamRestoreResult) { r.StreamRestore = s })
 	default:
 		return x.fail(w.Name(), fmt.Errorf("%w: this mover does not know operation %q", backend.ErrInvalidSpec, w.Name()))
 	}

@@ -46,6 +46,8 @@ type pod struct {
 	password, auth, ca, cache, work, terminated string
 	// from and to hold the Secrets of an operation with two repositories.
 	from, to string
+	// socket is of the helper that runs a command. Its path is short, the kernel allows 107 bytes.
+	socket string
 
 	out bytes.Buffer
 }
@@ -64,6 +66,10 @@ func newPod(t *testing.T) *pod {
 		from: dir("from"), to: dir("to"),
 		terminated: filepath.Join(root, "termination-log"),
 	}
+	sockets, err := os.MkdirTemp("", "k") //nolint:usetesting // see above
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
+	p.socket = filepath.Join(sockets, "s")
 	p.write(p.password, work.DefaultPasswordKey, password)
 	return p
 }
@@ -78,7 +84,7 @@ func (p *pod) write(dir, name, content string) {
 func (p *pod) args() []string {
 	return []string{
 		"run", "--password-dir", p.password, "--auth-dir", p.auth, "--ca-dir", p.ca,
-		"--source-dir", p.from, "--destination-dir", p.to,
+		"--stream-socket", p.socket, "--source-dir", p.from, "--destination-dir", p.to,
 		"--cache-dir", p.cache, "--work-dir", p.work, "--termination-log", p.terminated,
 	}
 }

@@ -8,11 +8,13 @@ package interop_test
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -27,6 +29,7 @@ type bench struct {
 	t                  *testing.T
 	kopia, mover       string
 	root, repo, source string
+	socket             string
 }
 
 func newBench(t *testing.T) *bench {
@@ -37,6 +40,11 @@ func newBench(t *testing.T) *bench {
 		require.NoError(t, err, "build the kopia CLI")
 		b.kopia = strings.TrimSpace(string(out))
 	}
+	// The kernel allows 107 bytes for the path of a socket.
+	sockets, err := os.MkdirTemp("", "k") //nolint:usetesting // see above
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
+	b.socket = filepath.Join(sockets, "s")
 	// The mover as it is released: without the build tags of tests.
 	b.mover = filepath.Join(b.root, "mover")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", b.mover, "../../cmd/mover").CombinedOutput()
@@ -75,7 +83,7 @@ func (b *bench) run(id string, o work.Operation) work.Result {
 	require.NoError(b.t, err)
 	in := func(name string) string { return filepath.Join(b.root, name) }
 	cmd := exec.CommandContext(b.t.Context(), b.mover, "run", "--password-dir", in("password"), "--auth-dir", in("auth"),
-		"--cache-dir", in("cache"), "--work-dir", in("work"), "--termination-log", in("termination-log"))
+		"--stream-socket", b.socket, "--cache-dir", in("cache"), "--work-dir", in("work"), "--termination-log", in("termination-log"))
 	cmd.Env = []string{work.EnvSpec + "=" + spec}
 	out, err := cmd.CombinedOutput()
 	require.NoError(b.t, err, "%s", out)
@@ -177,4 +185,62 @@ func TestTheMoverReadsWhatKopiaWrites(t *testing.T) {
 	var list []listed
 	require.NoError(t, json.Unmarshal([]byte(b.cli("snapshot", "list", "--all", "--json")), &list))
 	assert.Len(t, list, 2)
+}
+
+// What a command wrote is a snapshot that kopia lists, verifies and restores like one it took from standard input itself.
+func TestKopiaReadsAStream(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.run("r0", work.Operation{Bootstrap: &work.Bootstrap{Create: &work.Create{}}})
+	data := strings.Repeat("insert into t values (1);\n", 100_000)
+	fed := make(chan error, 1)
+	go func() { fed <- feed(t, b.socket, data) }()
+	snap := b.run("r1", work.Operation{StreamSnapshot: &work.StreamSnapshot{
+		Identity: work.Identity{Username: "db", Hostname: "apps", Path: "/stream/dump.sql"}, FileName: "dump.sql",
+	}}).Snapshot
+	require.NoError(t, <-fed)
+
+	b.cli("repository", "connect", "filesystem", "--path", b.repo, "--override-username", "kopiur", "--override-hostname", "kopiur-interop")
+	b.cli("snapshot", "verify", "--verify-files-percent=100")
+	assert.Equal(t, data, b.cli("show", snap.RootID+"/dump.sql"))
+	assert.Contains(t, b.cli("ls", "-l", snap.RootID), "dump.sql")
+	back := b.dir("by-kopia")
+	b.cli("snapshot", "restore", snap.SnapshotID, back)
+	got, err := os.ReadFile(filepath.Join(back, "dump.sql"))
+	require.NoError(t, err)
+	assert.Equal(t, data, string(got))
+}
+
+// feed is a helper whose command writes data.
+func feed(t *testing.T, socket, data string) error {
+	t.Helper()
+	var conn net.Conn
+	for conn == nil {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "unix", socket)
+		if err == nil {
+			conn = c
+			break
+		}
+		select {
+		case <-t.Context().Done():
+			return t.Context().Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	defer conn.Close()
+	if _, early, err := work.ReadHello(conn); err != nil || early != nil {
+		return fmt.Errorf("hello: %w, %v", err, early)
+	}
+	d := work.NewDataWriter(conn)
+	if _, err := d.Write([]byte(data)); err != nil {
+		return err
+	}
+	if err := d.Finish(work.Status{}); err != nil {
+		return err
+	}
+	st, err := work.ReadStatus(conn)
+	if err == nil && st.ExitCode != 0 {
+		err = fmt.Errorf("the mover answers %d: %s", st.ExitCode, st.Message)
+	}
+	return err
 }

@@ -38,8 +38,12 @@ type Env struct {
 	InFlight int64
 	Progress *engine.Counters
 	Clock    engine.Clock
+	// StreamSocket is where the helper of a stream comes to.
+	StreamSocket string
 	// Secret is told every value that must not leave the mover, before it is used.
 	Secret func(values ...string)
+	// Redact takes those values out of a text that leaves by another way than Log and the result.
+	Redact func(text string) string
 	Log    func(level, message string)
 	// Warn adds a sentence to the result about what went on all the same and should be put right.
 	Warn func(sentence string)
