@@ -94,7 +94,7 @@ type PolicyRef struct {
 
 // CronSpec says when something runs.
 type CronSpec struct {
-	// cron has five fields: minute, hour, day of month, month, day of week. A field may be the single letter H: a value
+	// cron has five fields: minutes, hours, days of the month, months and weekdays. A field may be the single letter H: a value
 	// that follows from the object's own name, so that many objects do not run at once.
 	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=256

@@ -39,7 +39,7 @@ func secretKeys(name string) *kopiurv1.BackendAuth {
 	return &kopiurv1.BackendAuth{SecretRef: &kopiurv1.SecretRef{Name: name}}
 }
 
-func identity(account string) *kopiurv1.BackendAuth {
+func workloadIdentity(account string) *kopiurv1.BackendAuth {
 	return &kopiurv1.BackendAuth{WorkloadIdentity: &kopiurv1.WorkloadIdentity{ServiceAccountName: account}}
 }
 
@@ -113,8 +113,8 @@ func TestBackend(t *testing.T) {
 		"a prefix is left as it stands":            {inS3(func(s *kopiurv1.S3Backend) { s.Prefix = "//odd prefix" }), "", ""},
 		"no auth is the mover's environment":       {inS3(func(s *kopiurv1.S3Backend) { s.Auth = nil }), "", ""},
 		"an empty auth too":                        {inS3(func(s *kopiurv1.S3Backend) { s.Auth = &kopiurv1.BackendAuth{} }), "", ""},
-		"a workload identity passes":               {inS3(func(s *kopiurv1.S3Backend) { s.Auth = identity("kopiur-backup") }), "", ""},
-		"keys and identity at once are refused":    {inS3(func(s *kopiurv1.S3Backend) { s.Auth.WorkloadIdentity = identity("sa").WorkloadIdentity }), "spec.backend.s3.auth: Forbidden: secretRef and workloadIdentity are set", ""},
+		"a workload identity passes":               {inS3(func(s *kopiurv1.S3Backend) { s.Auth = workloadIdentity("kopiur-backup") }), "", ""},
+		"keys and identity at once are refused":    {inS3(func(s *kopiurv1.S3Backend) { s.Auth.WorkloadIdentity = workloadIdentity("sa").WorkloadIdentity }), "spec.backend.s3.auth: Forbidden: secretRef and workloadIdentity are set", ""},
 		"a name that no Secret has is refused":     {inS3(func(s *kopiurv1.S3Backend) { s.Auth = secretKeys("My_Keys") }), "spec.backend.s3.auth.secretRef.name: Invalid value: \"My_Keys\"", ""},
 		"a Secret of another namespace is refused": {inS3(func(s *kopiurv1.S3Backend) { s.Auth.SecretRef.Namespace = "vault" }), "movers mount Secrets from apps, the Repository's namespace: put the Secret there", ""},
 		"its own namespace may be spelled out":     {inS3(func(s *kopiurv1.S3Backend) { s.Auth.SecretRef.Namespace = "apps" }), "", ""},
@@ -124,13 +124,13 @@ func TestBackend(t *testing.T) {
 		}), "", "not used with tls.disableTls"},
 		"azure with an account passes":               {inAzure("mybackups", secretKeys("azure")), "", ""},
 		"azure may name the account in its Secret":   {inAzure("", secretKeys("azure")), "", ""},
-		"azure with an identity needs the account":   {inAzure("", identity("sa")), "spec.backend.azure.storageAccount: Required value", ""},
-		"azure with an identity and an account":      {inAzure("mybackups", identity("sa")), "", ""},
+		"azure with an identity needs the account":   {inAzure("", workloadIdentity("sa")), "spec.backend.azure.storageAccount: Required value", ""},
+		"azure with an identity and an account":      {inAzure("mybackups", workloadIdentity("sa")), "", ""},
 		"an account with its domain is refused":      {inAzure("mybackups.blob.core.windows.net", secretKeys("azure")), "its domain is storageDomain", ""},
-		"gcs passes":                                 {kopiurv1.Backend{GCS: &kopiurv1.GCSBackend{Bucket: "backups", Prefix: "apps/", Auth: identity("sa")}}, "", ""},
+		"gcs passes":                                 {kopiurv1.Backend{GCS: &kopiurv1.GCSBackend{Bucket: "backups", Prefix: "apps/", Auth: workloadIdentity("sa")}}, "", ""},
 		"b2 passes":                                  {kopiurv1.Backend{B2: &kopiurv1.B2Backend{Bucket: "backups", Auth: secretKeys("b2")}}, "", ""},
 		"b2 needs a Secret":                          {kopiurv1.Backend{B2: &kopiurv1.B2Backend{Bucket: "backups"}}, "spec.backend.b2.auth.secretRef: Required value", ""},
-		"b2 knows no identity":                       {kopiurv1.Backend{B2: &kopiurv1.B2Backend{Bucket: "backups", Auth: identity("sa")}}, "spec.backend.b2.auth.workloadIdentity: Forbidden: it works with s3, azure and gcs only", ""},
+		"b2 knows no identity":                       {kopiurv1.Backend{B2: &kopiurv1.B2Backend{Bucket: "backups", Auth: workloadIdentity("sa")}}, "spec.backend.b2.auth.workloadIdentity: Forbidden: it works with s3, azure and gcs only", ""},
 		"a claim passes":                             {onClaim("backups"), "", ""},
 		"an NFS export passes":                       {onNFS("nas.local", "/export/backups"), "", ""},
 		"a whole NFS server passes":                  {onNFS("nas.local", "/"), "", ""},
@@ -239,12 +239,12 @@ func TestMixedAuth(t *testing.T) {
 		want string
 	}{
 		"keys on both sides":                       {s3(secretKeys("a")), s3(secretKeys("b")), ""},
-		"one identity on both sides":               {s3(identity("sa")), s3(identity("sa")), ""},
-		"two identities in one pod":                {s3(identity("sa")), gcs(identity("other")), "one ServiceAccount"},
-		"keys and identity of one cloud":           {s3(secretKeys("a")), s3(identity("sa")), "secretRef on both, or workloadIdentity on both"},
-		"identity and keys of one cloud":           {s3(identity("sa")), s3(secretKeys("a")), "secretRef on both, or workloadIdentity on both"},
-		"keys of one cloud, identity of another":   {s3(secretKeys("a")), gcs(identity("sa")), ""},
-		"keys beside a store that has no identity": {s3(identity("sa")), onClaim("c"), ""},
+		"one identity on both sides":               {s3(workloadIdentity("sa")), s3(workloadIdentity("sa")), ""},
+		"two identities in one pod":                {s3(workloadIdentity("sa")), gcs(workloadIdentity("other")), "one ServiceAccount"},
+		"keys and identity of one cloud":           {s3(secretKeys("a")), s3(workloadIdentity("sa")), "secretRef on both, or workloadIdentity on both"},
+		"identity and keys of one cloud":           {s3(workloadIdentity("sa")), s3(secretKeys("a")), "secretRef on both, or workloadIdentity on both"},
+		"keys of one cloud, identity of another":   {s3(secretKeys("a")), gcs(workloadIdentity("sa")), ""},
+		"keys beside a store that has no identity": {s3(workloadIdentity("sa")), onClaim("c"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -46,7 +46,7 @@ func TestRepositoryReplication(t *testing.T) {
 	}{
 		"a usual one passes":                        {mirrored(), "", ""},
 		"to Azure passes":                           {mirrored(into(inAzure("mybackups", secretKeys("azure")))), "", ""},
-		"to GCS passes":                             {mirrored(into(kopiurv1.Backend{GCS: &kopiurv1.GCSBackend{Bucket: "offsite", Auth: identity("sa")}})), "", ""},
+		"to GCS passes":                             {mirrored(into(kopiurv1.Backend{GCS: &kopiurv1.GCSBackend{Bucket: "offsite", Auth: workloadIdentity("sa")}})), "", ""},
 		"to a claim passes":                         {mirrored(into(onClaim("mirror"))), "", ""},
 		"to an NFS export passes":                   {mirrored(into(onNFS("nas.local", "/mirror"))), "", ""},
 		"to an SSH server passes":                   {mirrored(into(overSFTP(func(*kopiurv1.SFTPBackend) {}))), "", ""},
@@ -92,8 +92,8 @@ func TestRepositoryReplicationOf(t *testing.T) {
 		"so it is with the scheme before it":        {atEndpoint("https://s3.example.org", false), atEndpoint("s3.example.org", false), "stored itself"},
 		"another folder of the bucket passes":       {inS3(func(s *kopiurv1.S3Backend) { s.Prefix = "mirror/" }), inS3(unchanged), ""},
 		"the claim itself under another path":       {kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/mirror", Volume: onClaim("c").Filesystem.Volume}}, onClaim("c"), "stored itself"},
-		"keys here and an identity there":           {inS3(func(s *kopiurv1.S3Backend) { s.Bucket, s.Auth = "offsite", identity("sa") }), inS3(unchanged), "spec.destination.s3.auth: Forbidden: one pod works with both sides"},
-		"an identity of one cloud, keys of another": {kopiurv1.Backend{GCS: &kopiurv1.GCSBackend{Bucket: "b", Auth: identity("sa")}}, inS3(unchanged), ""},
+		"keys here and an identity there":           {inS3(func(s *kopiurv1.S3Backend) { s.Bucket, s.Auth = "offsite", workloadIdentity("sa") }), inS3(unchanged), "spec.destination.s3.auth: Forbidden: one pod works with both sides"},
+		"an identity of one cloud, keys of another": {kopiurv1.Backend{GCS: &kopiurv1.GCSBackend{Bucket: "b", Auth: workloadIdentity("sa")}}, inS3(unchanged), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,8 +233,8 @@ func TestSnapshotReplicationOf(t *testing.T) {
 	}{
 		"two places pass":                   {spec(inS3(unchanged)), spec(onClaim("c")), "", ""},
 		"one place is refused":              {spec(onClaim("c")), spec(onClaim("c")), "spec.destinationRef: Forbidden: Repository apps/nas and ClusterRepository offsite are stored in the same place", ""},
-		"keys here and an identity there":   {spec(inS3(unchanged)), spec(inS3(func(s *kopiurv1.S3Backend) { s.Bucket, s.Auth = "b", identity("sa") })), "secretRef on both, or workloadIdentity on both", ""},
-		"two identities in one pod":         {spec(inS3(func(s *kopiurv1.S3Backend) { s.Auth = identity("one") })), spec(kopiurv1.Backend{GCS: &kopiurv1.GCSBackend{Bucket: "b", Auth: identity("two")}}), "one ServiceAccount", ""},
+		"keys here and an identity there":   {spec(inS3(unchanged)), spec(inS3(func(s *kopiurv1.S3Backend) { s.Bucket, s.Auth = "b", workloadIdentity("sa") })), "secretRef on both, or workloadIdentity on both", ""},
+		"two identities in one pod":         {spec(inS3(func(s *kopiurv1.S3Backend) { s.Auth = workloadIdentity("one") })), spec(kopiurv1.Backend{GCS: &kopiurv1.GCSBackend{Bucket: "b", Auth: workloadIdentity("two")}}), "one ServiceAccount", ""},
 		"a ReadOnly destination may change": {spec(inS3(unchanged)), locked, "", "ClusterRepository offsite has mode ReadOnly: nothing is copied before it is ReadWrite"},
 	} {
 		t.Run(name, func(t *testing.T) {

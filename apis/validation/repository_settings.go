@@ -6,7 +6,6 @@ package validation
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -17,8 +16,6 @@ const (
 	shortestRefresh   = 30 * time.Second
 	shortestProbe     = 30 * time.Second
 	shortestRetention = 24 * time.Hour
-	// longestCluster leaves room for the namespace, with which it makes a hostname.
-	longestCluster = 32
 )
 
 func catalog(at *field.Path, s *kopiurv1.RepositorySpec, in scope) Findings {
@@ -161,21 +158,6 @@ func blobRetention(at *field.Path, b kopiurv1.BlobRetention, where kopiurv1.Back
 	}
 	if b.Disabled != nil && !*b.Disabled {
 		f.invalid(at.Child("disabled"), false, "write true, or leave blobRetention out to leave it alone")
-	}
-	return f
-}
-
-func identityDefaults(at *field.Path, d *kopiurv1.IdentityDefaults) Findings {
-	var f Findings
-	if d == nil {
-		return f
-	}
-	switch cluster := at.Child("cluster"); {
-	case d.Cluster == "":
-	case len(validation.IsDNS1123Label(d.Cluster)) > 0:
-		f.invalid(cluster, d.Cluster, "write lower case letters, digits and -, without dots")
-	case len(d.Cluster) > longestCluster:
-		f.invalid(cluster, d.Cluster, "write at most %d characters", longestCluster)
 	}
 	return f
 }

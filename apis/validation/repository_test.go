@@ -200,7 +200,7 @@ func TestRepository(t *testing.T) {
 		"a seed's backend is checked like any":             {seeded(kopiurv1.SeedSpec{From: fromBackend(kopiurv1.Backend{B2: &kopiurv1.B2Backend{Bucket: "old"}})}), "spec.seed.from.backend.b2.auth.secretRef: Required", ""},
 		"a seed's endpoint too":                            {seeded(kopiurv1.SeedSpec{From: fromBackend(atEndpoint("https://old.example.org", false))}), "", "spec.seed.from.backend.s3.endpoint: the scheme is dropped"},
 		"a seed from the same place is refused":            {seeded(kopiurv1.SeedSpec{From: fromBackend(inS3(func(*kopiurv1.S3Backend) {}))}), "it is the place of the repository itself", ""},
-		"a seed with keys beside an identity":              {seeded(kopiurv1.SeedSpec{From: fromBackend(inS3(func(s *kopiurv1.S3Backend) { s.Bucket, s.Auth = "old", identity("sa") }))}), "secretRef on both", ""},
+		"a seed with keys beside an identity":              {seeded(kopiurv1.SeedSpec{From: fromBackend(inS3(func(s *kopiurv1.S3Backend) { s.Bucket, s.Auth = "old", workloadIdentity("sa") }))}), "secretRef on both", ""},
 		"a seed from itself is refused":                    {seeded(kopiurv1.SeedSpec{From: fromRepository(kopiurv1.RepositoryRef{Name: "nas", Namespace: "apps"})}), "it is the repository itself", ""},
 		"a seed from its namesake elsewhere passes":        {seeded(kopiurv1.SeedSpec{From: fromRepository(kopiurv1.RepositoryRef{Name: "nas", Namespace: "old"})}), "", ""},
 		"a seed from a ClusterRepository has no namespace": {seeded(kopiurv1.SeedSpec{From: fromRepository(kopiurv1.RepositoryRef{Kind: kopiurv1.KindClusterRepository, Name: "nas", Namespace: "apps"})}), "a ClusterRepository has no namespace", ""},
