@@ -1,0 +1,135 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+)
+
+// object is what these tests need to know of a manifest.
+type object map[string]any
+
+func (o object) metadata() map[string]any {
+	m, ok := o["metadata"].(map[string]any)
+	if !ok {
+		m = map[string]any{}
+		o["metadata"] = m
+	}
+	return m
+}
+
+// manifests reads every document of every file. Each gets a name and namespace of its own: the corpus has the same names
+// again and again, as people do, and here all of it lies in one cluster.
+func manifests(t *testing.T, ns string, globs ...string) []object {
+	t.Helper()
+	var all []object
+	for _, glob := range globs {
+		files, err := filepath.Glob(glob)
+		require.NoError(t, err)
+		require.NotEmpty(t, files, glob)
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for i, doc := range bytes.Split(raw, []byte("\n---")) {
+				var o object
+				require.NoError(t, yaml.Unmarshal(doc, &o), "%s, document %d", file, i+1)
+				if o["kind"] == nil || o["apiVersion"] != "kopiur.home-operations.com/v1alpha1" {
+					continue
+				}
+				o.metadata()["name"] = fmt.Sprintf("m%03d-%s", len(all), ns)
+				delete(o.metadata(), "namespace")
+				if o["kind"] != "ClusterRepository" {
+					o.metadata()["namespace"] = ns
+				}
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+func write(t *testing.T, objects []object) string {
+	t.Helper()
+	items := make([]any, len(objects))
+	for i, o := range objects {
+		items[i] = o
+	}
+	raw, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": items})
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "all.json")
+	require.NoError(t, os.WriteFile(file, raw, 0o600))
+	return file
+}
+
+// spelledOut is what the API server stored of the objects, as an exporter writes it back into Git: with every default.
+func spelledOut(t *testing.T, file string) []object {
+	t.Helper()
+	var list struct{ Items []object }
+	require.NoError(t, json.Unmarshal([]byte(must(t, "", "get", "-f", file, "-o", "json")), &list))
+	for _, o := range list.Items {
+		delete(o, "status")
+		kept := object{"metadata": map[string]any{}}
+		for _, field := range []string{"name", "namespace", "labels"} {
+			if v, ok := o.metadata()[field]; ok {
+				kept.metadata()[field] = v
+			}
+		}
+		o["metadata"] = kept["metadata"]
+	}
+	return list.Items
+}
+
+// Budget A3 and case I-7: what GitOps tools compare is what a second apply would change, for manifests that leave defaults
+// out and for those that write them down. Flux applies on the server, as kustomize-controller; Argo CD applies on the
+// client or on the server, and compares with a dry run on the server.
+func TestI7AppliedManifestsShowNoDifference(t *testing.T) {
+	applyCRDs(t)
+	flux := []string{"--server-side", "--force-conflicts", "--field-manager=kustomize-controller"}
+	argo := []string{"--server-side", "--force-conflicts", "--field-manager=argocd-controller"}
+	for _, way := range []struct {
+		name        string
+		apply, diff []string
+	}{
+		{"Flux applies on the server", flux, flux},
+		{"Argo CD applies on the server", argo, argo},
+		{"Argo CD applies on the client and compares on the server", []string{"--field-manager=argocd-controller"}, argo},
+		{"kubectl applies and compares on the client", nil, nil},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			ns := namespace(t)
+			short := manifests(t, ns, "testdata/i7/*.yaml", root+"/apis/validation/testdata/corpus/good/*.yaml")
+			none := func(file string) {
+				t.Helper()
+				out, err := try(t, "", append([]string{"diff", "-f", file}, way.diff...)...)
+				require.NoError(t, err, out)
+			}
+			apply := func(file string) {
+				t.Helper()
+				must(t, "", append([]string{"apply", "-f", file}, way.apply...)...)
+			}
+			file := write(t, short)
+			apply(file)
+			defer must(t, "", "delete", "--wait=false", "-f", file)
+			none(file)
+
+			full := spelledOut(t, file)
+			assert.Len(t, full, len(short))
+			stated := write(t, full)
+			none(stated)
+			apply(stated)
+			none(stated)
+			none(file)
+			t.Logf("A3  %d manifests, with and without their defaults: no difference", len(short))
+		})
+	}
+}
