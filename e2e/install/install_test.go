@@ -140,6 +140,29 @@ func TestDocsExamplesApply(t *testing.T) {
 	}
 }
 
+// Every example applies as it stands, strictly: an unknown field would be dropped without a word by a lenient server.
+func TestExamplesApply(t *testing.T) {
+	applyCRDs(t)
+	for _, ns := range []string{"shop", "backup", "kopiur-system"} {
+		if out, err := try(t, "", "create", "namespace", ns); err != nil {
+			require.Contains(t, out, "AlreadyExists")
+		}
+	}
+	files, err := filepath.Glob(root + "/docs/examples/*/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	index, err := os.ReadFile(root + "/docs/examples/README.md")
+	require.NoError(t, err)
+	for _, file := range files {
+		name := strings.TrimPrefix(file, root+"/docs/examples/")
+		t.Run(name, func(t *testing.T) {
+			assert.Contains(t, string(index), "("+name+")", "the index has no link to it")
+			out := must(t, "", "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", file)
+			assert.NotContains(t, out, "Warning")
+		})
+	}
+}
+
 // The goldens say what the chart renders; this says that an API server takes it.
 func TestRenderedChartApplies(t *testing.T) {
 	if out, err := try(t, "", "create", "namespace", "kopiur-system"); err != nil {
