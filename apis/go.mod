@@ -15,6 +15,8 @@ require (
 	k8s.io/api v0.37.2
 	// metav1, resource.Quantity, field errors.
 	k8s.io/apimachinery v0.37.2
+	// Manifests as people write them: YAML by the rules of encoding/json.
+	sigs.k8s.io/yaml v1.6.0
 )
 
 require (

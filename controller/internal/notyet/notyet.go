@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 )
@@ -33,8 +34,6 @@ type kind struct {
 	fresh func() client.Object
 	// view is where an object has what this package reads and writes.
 	view func(client.Object) view
-	// message says what is not done, and what to do in its place.
-	message string
 }
 
 type view struct {
@@ -44,40 +43,27 @@ type view struct {
 }
 
 // of makes a kind from its typed parts.
-func of[T client.Object](fresh func() T, look func(T) view, message string) kind {
+func of[T client.Object](fresh func() T, look func(T) view) kind {
 	return kind{
-		fresh:   func() client.Object { return fresh() },
-		view:    func(o client.Object) view { return look(o.(T)) }, //nolint:forcetypeassert // only its own objects come here
-		message: message,
+		fresh: func() client.Object { return fresh() },
+		view:  func(o client.Object) view { return look(o.(T)) }, //nolint:forcetypeassert // only its own objects come here
 	}
 }
 
 func kinds() []kind {
 	return []kind{
-		of(func() *kopiurv1.SnapshotSchedule { return &kopiurv1.SnapshotSchedule{} },
-			func(o *kopiurv1.SnapshotSchedule) view {
-				return view{conditions: &o.Status.Conditions, generation: &o.Status.ObservedGeneration, suspended: o.Spec.Schedule.Suspend}
-			},
-			"this version of Kopiur does not start snapshots by a schedule: no backup is made; until it does, create a Snapshot that names "+
-				"the policy for each backup, for example from a CronJob"),
-		of(func() *kopiurv1.Maintenance { return &kopiurv1.Maintenance{} },
-			func(o *kopiurv1.Maintenance) view {
-				return view{conditions: &o.Status.Conditions, generation: &o.Status.ObservedGeneration}
-			},
-			"this version of Kopiur does not maintain repositories: no run is started, the index grows and nothing is given back to the "+
-				"store; until it does, run kopia maintenance run --full against the repository from one machine"),
-		of(func() *kopiurv1.RepositoryReplication { return &kopiurv1.RepositoryReplication{} },
-			func(o *kopiurv1.RepositoryReplication) view {
-				return view{conditions: &o.Status.Conditions, generation: &o.Status.ObservedGeneration, suspended: o.Spec.Suspend}
-			},
-			"this version of Kopiur does not copy repositories: the destination is left as it is; until it does, copy the store with kopia "+
-				"repository sync-to, or with the store's own replication"),
-		of(func() *kopiurv1.SnapshotReplication { return &kopiurv1.SnapshotReplication{} },
-			func(o *kopiurv1.SnapshotReplication) view {
-				return view{conditions: &o.Status.Conditions, generation: &o.Status.ObservedGeneration, suspended: o.Spec.Suspend}
-			},
-			"this version of Kopiur does not copy snapshots: the destination is left as it is; until it does, copy them with kopia snapshot "+
-				"migrate, or let a second policy back up to the destination"),
+		of(func() *kopiurv1.SnapshotSchedule { return &kopiurv1.SnapshotSchedule{} }, func(o *kopiurv1.SnapshotSchedule) view {
+			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, o.Spec.Schedule.Suspend}
+		}),
+		of(func() *kopiurv1.Maintenance { return &kopiurv1.Maintenance{} }, func(o *kopiurv1.Maintenance) view {
+			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, false}
+		}),
+		of(func() *kopiurv1.RepositoryReplication { return &kopiurv1.RepositoryReplication{} }, func(o *kopiurv1.RepositoryReplication) view {
+			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, o.Spec.Suspend}
+		}),
+		of(func() *kopiurv1.SnapshotReplication { return &kopiurv1.SnapshotReplication{} }, func(o *kopiurv1.SnapshotReplication) view {
+			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, o.Spec.Suspend}
+		}),
 	}
 }
 
@@ -117,7 +103,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if v.suspended {
 		p.Conditions.True(kopiurv1.ConditionSuspended, kopiurv1.ReasonSuspended, "spec.suspend is true")
 	}
-	p.Stalled(kopiurv1.ReasonNotYetSupported, "%s", r.kind.message)
-	p.EmitChange(kopiurv1.ConditionStalled, loop.Warning(kopiurv1.ReasonNotYetSupported, action, "%s", r.kind.message))
-	return ctrl.Result{}, loop.Stall{Reason: kopiurv1.ReasonNotYetSupported, Message: r.kind.message}
+	refusal := validation.Guard(obj)
+	p.Stalled(refusal.Reason, "%s", refusal.Message)
+	p.EmitChange(kopiurv1.ConditionStalled, loop.Warning(refusal.Reason, action, "%s", refusal.Message))
+	return ctrl.Result{}, loop.Stall{Reason: refusal.Reason, Message: refusal.Message}
 }

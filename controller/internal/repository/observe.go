@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/decide/connect"
 	"github.com/kopiur/kopiur/controller/internal/gates"
@@ -88,9 +89,12 @@ func creation(r moverjob.Repository) *work.Create {
 // observePrivileges builds the Job once to see whether it can be, and what it asks for. The Namespace is read, live, only
 // when there is something to permit.
 func (r *Reconciler) observePrivileges(ctx context.Context, s subject, w *world) error {
+	if w.input.Refusal = validation.Guard(s.obj); w.input.Refusal.Refused() {
+		return nil
+	}
 	job, err := moverjob.Build(w.request)
 	if err != nil {
-		w.input.Invalid = err.Error()
+		w.input.Refusal = validation.Refusal{Reason: kopiurv1.ReasonInvalidSpec, Message: err.Error()}
 		return nil //nolint:nilerr // it is a fact about the spec
 	}
 	pod := job.Spec.Template.Spec

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/deps"
@@ -137,8 +138,8 @@ func summary(obj *kopiurv1.SnapshotPolicy) string {
 
 // verdict says whether snapshots can be made. A policy that is suspended is judged like any other.
 func (r *Reconciler) verdict(ctx context.Context, obj *kopiurv1.SnapshotPolicy, p *loop.Patcher) error {
-	if what := policy.Unsupported(obj); what != "" {
-		return r.stall(p, kopiurv1.ReasonNotYetSupported, what)
+	if refusal := validation.Guard(obj); refusal.Refused() {
+		return r.stall(p, refusal.Reason, refusal.Message)
 	}
 	if invalid := policy.Validate(obj); len(invalid) > 0 {
 		return r.stall(p, kopiurv1.ReasonInvalidSpec, invalid[0])

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/decide/connect"
 	"github.com/kopiur/kopiur/controller/internal/gates"
@@ -74,9 +75,12 @@ func noVolume(in *connect.Input) {
 func noConsent(in *connect.Input) {
 	in.Permitted = gates.Verdict{Reason: kopiurv1.ReasonPrivilegedMoverNotPermitted, Message: "annotate"}
 }
-func impossible(in *connect.Input) { in.Invalid = "a volume would hide another" }
+func impossible(in *connect.Input) {
+	in.Refusal = validation.Refusal{Reason: kopiurv1.ReasonInvalidSpec, Message: "a volume would hide another"}
+}
 func onAzure(in *connect.Input) {
 	in.Spec.Backend = kopiurv1.Backend{Azure: &kopiurv1.AzureBackend{Container: "backups"}}
+	in.Refusal = validation.Refusal{Reason: kopiurv1.ReasonNotYetSupported, Message: "spec.backend.azure"}
 }
 func pinned(in *connect.Input) { in.Status.UniqueID = "aa" }
 
@@ -150,31 +154,6 @@ func TestWhenAnAttemptStarts(t *testing.T) {
 			if p.Verdict != connect.Keep {
 				assert.NotEmpty(t, p.Message, "every verdict explains itself")
 			}
-		})
-	}
-}
-
-func TestABackendWithoutAMoverIsNamed(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		backend kopiurv1.Backend
-		want    string
-	}{
-		"azure":  {kopiurv1.Backend{Azure: &kopiurv1.AzureBackend{Container: "backups"}}, "azure"},
-		"gcs":    {kopiurv1.Backend{GCS: &kopiurv1.GCSBackend{Bucket: "backups"}}, "gcs"},
-		"b2":     {kopiurv1.Backend{B2: &kopiurv1.B2Backend{Bucket: "backups"}}, "b2"},
-		"sftp":   {kopiurv1.Backend{SFTP: &kopiurv1.SFTPBackend{Host: "nas", Path: "/backups"}}, "sftp"},
-		"webDav": {kopiurv1.Backend{WebDAV: &kopiurv1.WebDAVBackend{URL: "https://nas/dav"}}, "webDav"},
-		"rclone": {kopiurv1.Backend{Rclone: &kopiurv1.RcloneBackend{RemotePath: "box:backups"}}, "rclone"},
-		"gdrive": {kopiurv1.Backend{GDrive: &kopiurv1.GDriveBackend{FolderID: "1AbC"}}, "gdrive"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			p := connect.Decide(given(func(in *connect.Input) { in.Spec.Backend = tc.backend }), now)
-			assert.Equal(t, connect.Stalled, p.Verdict)
-			assert.Equal(t, kopiurv1.ReasonNotYetSupported, p.Reason)
-			assert.Contains(t, p.Message, "the backend "+tc.want+" yet")
-			assert.Equal(t, tc.want, p.Status.Backend)
 		})
 	}
 }

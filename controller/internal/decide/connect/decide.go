@@ -25,12 +25,9 @@ func Decide(in Input, now time.Time) Plan {
 		follow(&p, in, now)
 	case in.Spec.Suspend:
 		rest(&p, in, 0)
-	case moverjob.Unsupported(in.Spec.Backend) != "":
+	case in.Refusal.Refused():
 		p.Status.Phase = kopiurv1.RepositoryFailed
-		p.verdict(Stalled, kopiurv1.ReasonNotYetSupported, moverjob.Unsupported(in.Spec.Backend))
-	case in.Invalid != "":
-		p.Status.Phase = kopiurv1.RepositoryFailed
-		p.verdict(Stalled, kopiurv1.ReasonInvalidSpec, in.Invalid)
+		p.verdict(Stalled, in.Refusal.Reason, in.Refusal.Message)
 	case !in.Creds.Open:
 		p.hold(in.Creds.Verdict)
 	case !in.Volume.Open:

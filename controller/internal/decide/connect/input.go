@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -24,8 +25,8 @@ type Input struct {
 	Creds     gates.Credentials
 	Volume    gates.Verdict
 	Permitted gates.Verdict
-	// Invalid says why no Job can be made from this spec; empty where one can.
-	Invalid string
+	// Refusal says why no Job can or may be made from this spec.
+	Refusal validation.Refusal
 	// SameInputs: the last attempt was made from the present generation and credentials.
 	SameInputs bool
 	// Flight is the attempt for the present inputs whose outcome is not recorded yet, nil where there is none.

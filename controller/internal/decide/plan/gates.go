@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
@@ -88,6 +89,10 @@ func gate(w World, attempt int32, now time.Time) Plan {
 func (g *walk) policy() {
 	s, pol := g.w.Snapshot, g.w.Policy
 	ref := s.Spec.PolicyRef
+	if refusal := validation.Guard(s); refusal.Refused() {
+		g.fail("", OpPrepare, refusal.Reason, "%s", refusal.Message)
+		return
+	}
 	switch {
 	case ref == nil:
 		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.policyRef is not set: name the SnapshotPolicy that says what to back up")
@@ -104,8 +109,8 @@ func (g *walk) policy() {
 		g.hold("", kopiurv1.ReasonSuspended, 0, "SnapshotPolicy %s is suspended: set its spec.suspend to false to go on", pol.Name)
 		return
 	}
-	if what := policy.Unsupported(pol); what != "" {
-		g.fail("", OpPrepare, kopiurv1.ReasonNotYetSupported, "SnapshotPolicy %s: %s", pol.Name, what)
+	if refusal := validation.Guard(pol); refusal.Refused() {
+		g.hold("", refusal.Reason, 0, "SnapshotPolicy %s: %s", pol.Name, refusal.Message)
 		return
 	}
 	if invalid := policy.Validate(pol); len(invalid) > 0 {
@@ -132,10 +137,6 @@ func (g *walk) pins() {
 		}
 	}
 	if s.Spec.Source == nil {
-		return
-	}
-	if s.Spec.Source.Group != nil {
-		g.fail("", OpPrepare, kopiurv1.ReasonNotYetSupported, "spec.source.group is not supported by this version: claims are cut each for itself")
 		return
 	}
 	if t := s.Spec.Source.Target; t != nil {

@@ -69,12 +69,12 @@ func TestGates(t *testing.T) {
 		"the policy wants what this version cannot do": {
 			world(func(w *plan.World) {
 				w.Policy.Spec.Sources = append(w.Policy.Spec.Sources, kopiurv1.Source{NFS: &kopiurv1.NFSVolume{Server: "nas", Path: "/export"}})
-			}), fail, failed, kopiurv1.ReasonNotYetSupported, "spec.sources[1].nfs", 0, plan.OpPrepare,
+			}), wait, pending, kopiurv1.ReasonNotYetSupported, "spec.sources[1].nfs", 0, "",
 		},
 		"the policy has several repositories": {
 			world(func(w *plan.World) {
 				w.Policy.Spec.Repository, w.Policy.Spec.Repositories, w.Repository = nil, []kopiurv1.RepositoryRef{{Name: "nas"}, {Name: "offsite"}}, nil
-			}), fail, failed, kopiurv1.ReasonNotYetSupported, "spec.repositories", 0, plan.OpPrepare,
+			}), wait, pending, kopiurv1.ReasonNotYetSupported, "spec.repositories", 0, "",
 		},
 		"the policy has no repository": {
 			world(func(w *plan.World) { w.Policy.Spec.Repository, w.Repository = nil, nil }), wait, pending, kopiurv1.ReasonInvalidSpec, "spec.repository is not set", 0, "",

@@ -30,25 +30,6 @@ func Sources(p *kopiurv1.SnapshotPolicy) []kopiurv1.ResolvedSource {
 	return out
 }
 
-// Unsupported names the first field of a policy that this version cannot carry out, "" where there is none. Such a policy
-// is refused as a whole: a part of a backup that looks like all of it is worse than none.
-func Unsupported(p *kopiurv1.SnapshotPolicy) string {
-	if len(p.Spec.Repositories) > 0 {
-		return "spec.repositories is not supported by this version: write one policy per repository, with spec.repository"
-	}
-	for i, s := range p.Spec.Sources {
-		for _, u := range []struct {
-			name string
-			set  bool
-		}{{"pvcSelector", s.PVCSelector != nil}, {"nfs", s.NFS != nil}, {"stream", s.Stream != nil}} {
-			if u.set {
-				return fmt.Sprintf("spec.sources[%d].%s is not supported by this version: name claims with pvc", i, u.name)
-			}
-		}
-	}
-	return ""
-}
-
 // Validate lists what makes a policy impossible to carry out, each with the field and the fix. It repeats what admission
 // refuses, because a policy may have been stored before the rule or without it.
 func Validate(p *kopiurv1.SnapshotPolicy) []string {

@@ -25,35 +25,6 @@ func web(change ...func(*kopiurv1.SnapshotPolicy)) *kopiurv1.SnapshotPolicy {
 	return p
 }
 
-func TestUnsupported(t *testing.T) {
-	t.Parallel()
-	with := func(s kopiurv1.Source) *kopiurv1.SnapshotPolicy {
-		return web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources = append(p.Spec.Sources, s) })
-	}
-	for name, tc := range map[string]struct {
-		policy *kopiurv1.SnapshotPolicy
-		want   string
-	}{
-		"claims in one repository": {web(), ""},
-		"several repositories": {web(func(p *kopiurv1.SnapshotPolicy) {
-			p.Spec.Repository, p.Spec.Repositories = nil, []kopiurv1.RepositoryRef{{Name: "nas"}, {Name: "offsite"}}
-		}), "spec.repositories is not supported"},
-		"a selector beside a claim": {with(kopiurv1.Source{PVCSelector: &kopiurv1.PVCSelector{}}), "spec.sources[1].pvcSelector is not supported"},
-		"an export":                 {with(kopiurv1.Source{NFS: &kopiurv1.NFSVolume{Server: "nas", Path: "/export"}}), "spec.sources[1].nfs is not supported"},
-		"a stream":                  {with(kopiurv1.Source{Stream: &kopiurv1.StreamSource{FileName: "db.sql"}}), "spec.sources[1].stream is not supported"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := policy.Unsupported(tc.policy)
-			if tc.want == "" {
-				assert.Empty(t, got)
-				return
-			}
-			assert.Contains(t, got, tc.want)
-		})
-	}
-}
-
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	direct := func(p *kopiurv1.SnapshotPolicy) { p.Spec.CopyMethod = kopiurv1.CopyDirect }

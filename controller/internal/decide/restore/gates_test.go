@@ -32,13 +32,13 @@ func TestGates(t *testing.T) {
 		wantFalse  string
 		wantIn     string
 	}{
-		"a source that this version does not know is refused": {
+		"a source that says nothing is refused": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.Source = kopiurv1.RestoreSource{} })),
-			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.source",
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "spec.source",
 		},
-		"a target that this version does not know is refused": {
+		"a target that says nothing is refused": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.Target = kopiurv1.RestoreTarget{} })),
-			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.target",
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "spec.target",
 		},
 		"a source by identity is not carried out yet": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
@@ -61,12 +61,6 @@ func TestGates(t *testing.T) {
 		"a part of a snapshot is not carried out yet, and all of it is not what was asked for": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.SubPath = "etc/app.conf" })),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.subPath",
-		},
-		"a projection of credentials is not carried out yet": {
-			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
-				s.CredentialProjection = &kopiurv1.CredentialProjection{Enabled: true}
-			})),
-			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.credentialProjection.enabled",
 		},
 		"an inherited user is not carried out yet": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {

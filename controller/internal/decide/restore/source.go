@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/apis/work"
 )
 
@@ -27,8 +28,14 @@ func (d *decision) validate() bool {
 	default:
 		d.st.SourceKind = "snapshotRef"
 	}
-	if field, advice := Unsupported(spec); field != "" {
-		return d.refuse(kopiurv1.ReasonNotYetSupported, "spec.%s: this version of Kopiur does not carry it out yet; %s", field, advice)
+	if refusal := validation.Guard(d.Restore); refusal.Refused() {
+		return d.refuse(refusal.Reason, "%s", refusal.Message)
+	}
+	if spec.Source.SnapshotRef == nil && spec.Source.FromPolicy == nil {
+		return d.refuse(kopiurv1.ReasonInvalidSpec, "spec.source says nothing: set source.snapshotRef or source.fromPolicy")
+	}
+	if spec.Target.PVC == nil && spec.Target.PVCRef == nil {
+		return d.refuse(kopiurv1.ReasonInvalidSpec, "spec.target says nothing: set target.pvc or target.pvcRef")
 	}
 	if t := spec.Target.PVCRef; t != nil && t.Namespace != "" && t.Namespace != d.Restore.Namespace {
 		return d.refuse(kopiurv1.ReasonInvalidSpec,

@@ -1,0 +1,111 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+// pendingKinds are carried out by no reconciler of this version. Each text says what goes on without it.
+var pendingKinds = map[string]string{
+	"SnapshotSchedule": "this version of Kopiur does not start snapshots by a schedule: no backup is made; until it does, create a Snapshot that names " +
+		"the policy for each backup, for example from a CronJob",
+	"Maintenance": "this version of Kopiur does not maintain repositories: no run is started, the index grows and nothing is given back to the " +
+		"store; until it does, run kopia maintenance run --full against the repository from one machine",
+	"RepositoryReplication": "this version of Kopiur does not copy repositories: the destination is left as it is; until it does, copy the store with kopia " +
+		"repository sync-to, or with the store's own replication",
+	"SnapshotReplication": "this version of Kopiur does not copy snapshots: the destination is left as it is; until it does, copy them with kopia snapshot " +
+		"migrate, or let a second policy back up to the destination",
+}
+
+const (
+	noInherit    = "set securityContext and podSecurityContext instead"
+	noProjection = "create the Secret in the namespace where the mover runs"
+	noKeptCache  = "the cache lives as long as the pod"
+	noColocation = "the scheduler alone chooses the node"
+)
+
+// moverPending is what MoverSpec has below the path that leads to it.
+func moverPending(at string) []pendingField {
+	return []pendingField{
+		{path: at + ".inheritSecurityContextFrom", instead: noInherit, blocks: true},
+		{path: at + ".cache.mode", only: []any{"Persistent"}, instead: noKeptCache},
+		{path: at + ".cache.storageClassName", instead: noKeptCache},
+	}
+}
+
+func repositoryPending(kind string) []pendingField {
+	out := []pendingField{
+		{path: "spec.seed", instead: "nothing is copied, and an empty repository must not be taken for the seeded one; fill the store first and leave seed out", blocks: true},
+		{path: "spec.identityDefaults", instead: "snapshots would be filed under other identities than you ask for; set spec.identity in each SnapshotPolicy and leave it out", blocks: true},
+		{path: "spec.parameters", instead: "the repository keeps the parameters it has"},
+		{path: "spec.server", instead: "no web page is served"},
+		{path: "spec.catalog.adoption", instead: "snapshots made by others get no object"},
+		{path: "spec.catalog.foreignSnapshots", instead: "snapshots made by others get no object"},
+		{path: "spec.catalog.fallbackNamespace", instead: "snapshots made by others get no object"},
+		{path: "spec.catalog.periodicRefresh", only: []any{true}, instead: "snapshots made by others get no object"},
+		{path: "spec.catalog.retain", instead: "snapshots made by others get no object"},
+		{path: "spec.concurrency.maxConcurrentJobs", except: []any{int64(0)}, instead: "runs are not queued"},
+		{path: "spec.deletionProtection.threshold", except: []any{int64(10)}, instead: "deleting a Snapshot never deletes stored data"},
+		{path: "spec.health.indexBlobWarnThreshold", except: []any{int64(1000)}, instead: "status.storageStats.indexBlobCount has the number"},
+		{path: "spec.health.probe.enabled", except: []any{true}, instead: "the store is asked when something changes, and when a run needs it"},
+		{path: "spec.health.probe.interval", except: []any{"30m"}, instead: "the store is asked when something changes, and when a run needs it"},
+		{path: "spec.health.probe.failureThreshold", except: []any{int64(3)}, instead: "the first failed connect degrades the repository"},
+		{path: "spec.health.probe.onFailure", except: []any{"Degrade"}, instead: "a failed connect always degrades the repository"},
+		{path: "spec.maintenance.schedule", instead: "the repository is not maintained; run kopia maintenance against the store"},
+		{path: "spec.maintenance.takeoverPolicy", instead: "the repository is not maintained"},
+		{path: "spec.maintenance.mover", instead: "the repository is not maintained"},
+		{path: "spec.maintenance.failurePolicy", instead: "the repository is not maintained"},
+		{path: "spec.maintenance.namespace", instead: "the repository is not maintained"},
+		{path: "spec.onNamespaceDelete", only: []any{"Delete"}, instead: "stored data stays when its namespace goes"},
+		{path: "spec.scheduleDefaults", instead: "nothing runs on a schedule"},
+		{path: "spec.moverDefaults.cache.mode", only: []any{"Persistent"}, instead: noKeptCache},
+		{path: "spec.moverDefaults.cache.storageClassName", instead: noKeptCache},
+		{path: "spec.moverDefaults.scratch", instead: "nothing is verified by restoring it"},
+		{path: "spec.moverDefaults.sourceColocation.mode", instead: noColocation, only: []any{"Auto"}},
+		{path: "spec.moverDefaults.sourceColocation.mode", instead: noColocation, only: []any{"Required"}, blocks: true},
+	}
+	for _, backend := range []string{"azure", "gcs", "b2", "sftp", "webDav", "rclone", "gdrive"} {
+		out = append(out, pendingField{path: "spec.backend." + backend, instead: "movers reach filesystem and s3 repositories only", blocks: true})
+	}
+	if kind == "ClusterRepository" {
+		out = append(out, pendingField{path: "spec.credentialProjection.allowed", only: []any{true}, instead: noProjection})
+	}
+	return out
+}
+
+// pendingFields lists, by kind, the fields no code of this version reads. A row goes when its feature lands; the test of
+// the list sees to it that docs/reference/differences.md says the same.
+var pendingFields = map[string][]pendingField{
+	"Repository":        repositoryPending("Repository"),
+	"ClusterRepository": repositoryPending("ClusterRepository"),
+	"SnapshotPolicy": append(moverPending("spec.mover"), []pendingField{
+		{path: "spec.repositories", instead: "make one policy per repository, each with spec.repository", blocks: true},
+		{path: "spec.sources.pvcSelector", instead: "name each claim with pvc", blocks: true},
+		{path: "spec.sources.nfs", instead: "put the export into a PersistentVolume and name its claim with pvc", blocks: true},
+		{path: "spec.sources.stream", instead: "write the output to a volume and back that up", blocks: true},
+		{path: "spec.sources.pvcPublicationReadOnly", only: []any{false}, instead: "the claim would be published read-only; use copyMethod Snapshot", blocks: true},
+		{path: "spec.hooks.beforeSnapshot", instead: "a backup without them would not be the consistent one you ask for", blocks: true},
+		{path: "spec.hooks.afterSnapshot", instead: "a backup without them would not be the one you ask for", blocks: true},
+		{path: "spec.preflight.checks", instead: "a backup without the checks is not what you ask for", blocks: true},
+		{path: "spec.extraArgs", instead: "use the fields that stand for the flags", blocks: true},
+		{path: "spec.upload.maxParallelSnapshots", instead: "runs are not queued"},
+		{path: "spec.retention", instead: "every snapshot is kept"},
+		{path: "spec.defaultDeletionPolicy", only: []any{"Retain", "Orphan"}, instead: "deleting a Snapshot never deletes stored data"},
+		{path: "spec.deletion.onPolicyDelete", only: []any{"Delete"}, instead: "stored data stays when the policy goes"},
+		{path: "spec.verification.quick", instead: "snapshots are not verified; restore one now and then"},
+		{path: "spec.verification.deep", instead: "snapshots are not verified; restore one now and then"},
+		{path: "spec.credentialProjection.enabled", only: []any{true}, instead: noProjection},
+		{path: "spec.adoption", instead: "snapshots made by others get no object"},
+	}...),
+	"Snapshot": append(moverPending("spec.mover"), []pendingField{
+		{path: "spec.source.group", instead: "claims are not cut together", blocks: true},
+		{path: "spec.pin", only: []any{true}, instead: "nothing is deleted by retention, so every snapshot stays"},
+		{path: "spec.deletionPolicy", only: []any{"Delete"}, instead: "deleting a Snapshot never deletes stored data"},
+		{path: "spec.onScheduleDelete", only: []any{"Delete"}, instead: "deleting a Snapshot never deletes stored data"},
+	}...),
+	"Restore": append(moverPending("spec.mover"), []pendingField{
+		{path: "spec.source.identity", instead: "use source.fromPolicy with a SnapshotPolicy of that identity", blocks: true},
+		{path: "spec.target.populator", instead: "use target.pvc or target.pvcRef", blocks: true},
+		{path: "spec.target.streamExec", instead: "use target.pvc or target.pvcRef", blocks: true},
+		{path: "spec.subPath", instead: "the whole snapshot would be restored", blocks: true},
+		{path: "spec.credentialProjection.enabled", only: []any{true}, instead: noProjection},
+	}...),
+}

@@ -1,0 +1,168 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+func TestNotYetSupported(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		into   runtime.Object
+		spec   string
+		blocks []string
+		warns  []string
+	}{
+		"a repository with every default asks for nothing": {
+			&kopiurv1.Repository{}, `{backend: {s3: {bucket: b}}, catalog: {refreshInterval: 1h}, deletionProtection: {threshold: 10}, maintenance: {enabled: true},
+				health: {indexBlobWarnThreshold: 1000, probe: {enabled: true, failureThreshold: 3, interval: 30m, onFailure: Degrade}}, onNamespaceDelete: Orphan}`, nil, nil,
+		},
+		"a backend without a mover blocks":                      {&kopiurv1.Repository{}, `{backend: {azure: {container: c}}}`, []string{"spec.backend.azure"}, nil},
+		"a seed blocks: an empty repository would pass for it":  {&kopiurv1.Repository{}, `{seed: {from: {repository: {name: mirror}}}}`, []string{"spec.seed"}, nil},
+		"identity rules block: snapshots would be filed astray": {&kopiurv1.ClusterRepository{}, `{identityDefaults: {cluster: east}}`, []string{"spec.identityDefaults"}, nil},
+		"a server warns":                                        {&kopiurv1.Repository{}, `{server: {}}`, nil, []string{"spec.server"}},
+		"another threshold warns":                               {&kopiurv1.Repository{}, `{deletionProtection: {threshold: 0}}`, nil, []string{"spec.deletionProtection.threshold"}},
+		"required colocation blocks, automatic one warns":       {&kopiurv1.Repository{}, `{moverDefaults: {sourceColocation: {mode: Required}}}`, []string{"spec.moverDefaults.sourceColocation.mode"}, nil},
+		"a persistent cache warns":                              {&kopiurv1.Repository{}, `{moverDefaults: {cache: {mode: Persistent}}}`, nil, []string{"spec.moverDefaults.cache.mode"}},
+		"projection warns on a ClusterRepository":               {&kopiurv1.ClusterRepository{}, `{credentialProjection: {allowed: true}}`, nil, []string{"spec.credentialProjection.allowed"}},
+		"a plain policy asks for nothing":                       {&kopiurv1.SnapshotPolicy{}, `{repository: {name: nas}, sources: [{pvc: {name: data}, readOnly: true}], groupBy: VolumeGroupSnapshot, defaultDeletionPolicy: Delete}`, nil, nil},
+		"each source of another kind blocks, by its index":      {&kopiurv1.SnapshotPolicy{}, `{sources: [{pvc: {name: a}}, {nfs: {server: s, path: /p}}, {stream: {fileName: f}}]}`, []string{"spec.sources[1].nfs", "spec.sources[2].stream"}, nil},
+		"hooks block, an empty list of them does not":           {&kopiurv1.SnapshotPolicy{}, `{hooks: {beforeSnapshot: [{httpRequest: {url: "https://a"}}], afterSnapshot: []}}`, []string{"spec.hooks.beforeSnapshot"}, nil},
+		"retention and verification warn, what blocks is first": {&kopiurv1.SnapshotPolicy{}, `{retention: {keepDaily: 7}, verification: {quick: {schedule: {cron: "0 0 * * *"}}}, extraArgs: [--parallel=2]}`, []string{"spec.extraArgs"}, []string{"spec.retention", "spec.verification.quick"}},
+		"an inherited user blocks":                              {&kopiurv1.SnapshotPolicy{}, `{mover: {inheritSecurityContextFrom: {pvcConsumer: {}}}}`, []string{"spec.mover.inheritSecurityContextFrom"}, nil},
+		"an unpinned Snapshot asks for nothing":                 {&kopiurv1.Snapshot{}, `{policyRef: {name: data}, pin: false}`, nil, nil},
+		"a pin warns":                                           {&kopiurv1.Snapshot{}, `{pin: true}`, nil, []string{"spec.pin"}},
+		"a populator blocks although it is empty":               {&kopiurv1.Restore{}, `{source: {fromPolicy: {name: data}}, target: {populator: {}}}`, []string{"spec.target.populator"}, nil},
+		"a folder of a snapshot blocks":                         {&kopiurv1.Restore{}, `{subPath: photos}`, []string{"spec.subPath"}, nil},
+		"a kind that nothing carries out blocks as a whole":     {&kopiurv1.SnapshotSchedule{}, `{}`, []string{""}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			obj := tc.into.DeepCopyObject()
+			require.NoError(t, yaml.UnmarshalStrict([]byte("spec: "+tc.spec), obj))
+			var blocks, warns []string
+			for i, p := range NotYetSupported(obj) {
+				assert.NotEmpty(t, p.Message())
+				if p.Blocks {
+					assert.Empty(t, warns, "what blocks comes first")
+					blocks = append(blocks, p.Path)
+				} else {
+					warns = append(warns, p.Path)
+				}
+				if i == 0 && p.Blocks {
+					assert.Equal(t, p, *Blocking(obj))
+				}
+			}
+			assert.Equal(t, tc.blocks, blocks)
+			assert.Equal(t, tc.warns, warns)
+			if len(tc.blocks) == 0 {
+				assert.Nil(t, Blocking(obj))
+			}
+		})
+	}
+}
+
+const notYet = "../../docs/reference/not-yet.md"
+
+var updateNotYet = flag.Bool("update-not-yet", false, "rewrite docs/reference/not-yet.md")
+
+// People read the page before they migrate; it says of each field what the code says.
+func TestPendingPageIsTrue(t *testing.T) {
+	t.Parallel()
+	want := pendingPage()
+	if *updateNotYet {
+		require.NoError(t, os.WriteFile(notYet, []byte(want), 0o600))
+	}
+	got, err := os.ReadFile(notYet)
+	require.NoError(t, err)
+	assert.Equal(t, want, string(got), "run: cd apis && go test ./validation -run TestPendingPageIsTrue -update-not-yet")
+}
+
+func pendingPage() string {
+	var b strings.Builder
+	b.WriteString("# Not carried out yet\n\n" +
+		"The schema has every field, so that manifests apply whatever the release. What this release does not carry out is\n" +
+		"never dropped in silence: admission warns, and where going on without it would store, restore or create something\n" +
+		"other than what was asked for, the object is `Stalled` with reason `NotYetSupported` and nothing is done.\n")
+	b.WriteString("\n## Kinds\n\n| kind | |\n|---|---|\n")
+	for _, kind := range slices.Sorted(maps.Keys(pendingKinds)) {
+		fmt.Fprintf(&b, "| %s | %s |\n", kind, pendingKinds[kind])
+	}
+	b.WriteString("\n## Fields\n\n| kind | field | | without it |\n|---|---|---|---|\n")
+	var rows []string
+	kinds := map[string][]string{}
+	for _, kind := range slices.Sorted(maps.Keys(pendingFields)) {
+		for _, f := range pendingFields[kind] {
+			what, value := "warning", ""
+			if f.blocks {
+				what = "Stalled"
+			}
+			if f.only != nil {
+				value = fmt.Sprintf(": %v", f.only[0])
+			}
+			row := fmt.Sprintf("`%s%s` | %s | %s |\n", f.path, value, what, f.instead)
+			if kinds[row] == nil {
+				rows = append(rows, row)
+			}
+			kinds[row] = append(kinds[row], kind)
+		}
+	}
+	for _, row := range rows {
+		fmt.Fprintf(&b, "| %s | %s", strings.Join(kinds[row], ", "), row)
+	}
+	return b.String()
+}
+
+// A row whose path leads nowhere would let its field through in silence.
+func TestEveryPendingPathIsInTheSchema(t *testing.T) {
+	t.Parallel()
+	for kind, fields := range pendingFields {
+		raw, err := os.ReadFile("../../charts/kopiur/crds/kopiur.home-operations.com_" + plural(kind) + ".yaml")
+		require.NoError(t, err)
+		var crd struct {
+			Spec struct {
+				Versions []struct {
+					Schema struct {
+						OpenAPIV3Schema map[string]any `json:"openAPIV3Schema"`
+					} `json:"schema"`
+				} `json:"versions"`
+			} `json:"spec"`
+		}
+		require.NoError(t, yaml.Unmarshal(raw, &crd))
+		for _, f := range fields {
+			at := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
+			for _, step := range strings.Split(f.path, ".") {
+				if items, ok := at["items"].(map[string]any); ok {
+					at = items
+				}
+				properties, _ := at["properties"].(map[string]any)
+				next, ok := properties[step].(map[string]any)
+				require.True(t, ok, "%s %s: no %s", kind, f.path, step)
+				at = next
+			}
+		}
+	}
+}
+
+func plural(kind string) string {
+	lower := strings.ToLower(kind)
+	if stem, ok := strings.CutSuffix(lower, "y"); ok {
+		return stem + "ies"
+	}
+	return lower + "s"
+}
