@@ -123,6 +123,9 @@ apply_budgets() {
 	return $rc
 }
 
+# A field that does nothing is worse than one that is missing.
+fields_are_read() { "$(hack/tool controller-gen chartgen)" unread github.com/kopiur/kopiur/controller/...; }
+
 shell_scripts() {
 	local f
 	for f in hack/*.sh hack/tool .ci/run; do bash -n "$f"; done
@@ -133,6 +136,7 @@ check "go.mod files are tidy" tidy
 check "apis and controller build outside the workspace" build_as_importers_do
 check "import walls" walls
 SHOW=1 check "CRD sizes (A1)" crd_sizes
+SHOW=1 check "every field of a spec is read or listed" fields_are_read
 SHOW=1 check "client-side apply and empty differences (A2, A3)" apply_budgets
 check "chart: lint, schema, goldens" hack/chart-test.sh
 check "release builds carry no test switches" release_builds

@@ -119,6 +119,42 @@ func TestRBACSplitsClusterAndOwnNamespace(t *testing.T) {
 	}
 }
 
+func TestAFieldThatNothingReadsIsNamed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := func(name, body string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const api = "github.com/kopiur/kopiur/hack/tools/controller-gen/chartgen/testdata/sample"
+	none := file("none", "")
+	fields, err := readFields(api, []string{"./testdata/reader"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(page, accounted string) error { return fields.check(io.Discard, page, accounted) }
+	err = check(none, none)
+	if err == nil || !strings.Contains(err.Error(), "Box spec.toleration") || strings.Contains(err.Error(), "spec.size") || strings.Contains(err.Error(), "spec.lids") {
+		t.Errorf("want spec.toleration alone, got %v", err)
+	}
+	if err := check(file("page", "| Box | `spec.toleration` | warning | nothing |\n"), none); err != nil {
+		t.Errorf("the page lists it: %v", err)
+	}
+	if err := check(file("kinds", "| Box | nothing is done |\n"), none); err != nil {
+		t.Errorf("the page lists its kind: %v", err)
+	}
+	if err := check(none, file("elsewhere", "# why\nBox spec.toleration admission reads it\n")); err != nil {
+		t.Errorf("it is read elsewhere: %v", err)
+	}
+	if err := check(none, file("short", "Box spec.toleration\n")); err == nil {
+		t.Error("a line without a reason is taken")
+	}
+}
+
 func TestSizesRefuseALargeCRD(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,6 +9,7 @@
 //	chartgen rbac  -out charts/kopiur/files/rbac.yaml ./...
 //	chartgen reference -out docs/reference/api charts/kopiur/crds
 //	chartgen conditions -out docs/reference/conditions.md apis/v1alpha1
+//	chartgen unread ./controller/...
 //	chartgen sizes charts/kopiur/crds
 package main
 
@@ -28,10 +29,13 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("usage: chartgen crds|rbac|reference|conditions|sizes …")
+		return errors.New("usage: chartgen crds|rbac|reference|conditions|unread|sizes …")
 	}
 	flags := flag.NewFlagSet("chartgen "+args[0], flag.ContinueOnError)
 	out := flags.String("out", "", "where to write")
+	api := flags.String("api", "github.com/kopiur/kopiur/apis/v1alpha1", "import path of the API types")
+	page := flags.String("page", "docs/reference/not-yet.md", "page that lists what is not carried out")
+	accounted := flags.String("accounted", "hack/fields-read-elsewhere.txt", "list of fields that other code than the controller reads")
 	own := flags.String("own", "github.com/kopiur/kopiur/", "import path prefix of the types whose descriptions stay")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -45,6 +49,8 @@ func run(args []string) error {
 		return writeReference(*out, flags.Arg(0))
 	case "conditions":
 		return writeConditions(*out, flags.Arg(0))
+	case "unread":
+		return checkUnread(os.Stdout, *api, *page, *accounted, flags.Args())
 	case "sizes":
 		return checkSizes(os.Stdout, flags.Arg(0))
 	}

@@ -25,6 +25,14 @@ type Box struct {
 	Spec BoxSpec `json:"spec,omitempty"`
 }
 
+// BoxList is a list of boxes.
+// +kubebuilder:object:root=true
+type BoxList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Box `json:"items"`
+}
+
 // BoxSpec is ours.
 type BoxSpec struct {
 	// toleration is ours, what is in it is not.
