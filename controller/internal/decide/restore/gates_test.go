@@ -43,6 +43,7 @@ func TestGates(t *testing.T) {
 		"a source by identity is not carried out yet": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
 				s.Source = kopiurv1.RestoreSource{Identity: &kopiurv1.FromIdentity{Username: "db", Hostname: "apps"}}
+				s.Repository = &kopiurv1.RepositoryRef{Name: "nas"}
 			})),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.source.identity",
 		},
@@ -54,7 +55,11 @@ func TestGates(t *testing.T) {
 		},
 		"a stream into a command is not carried out yet": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
-				s.Target = kopiurv1.RestoreTarget{StreamExec: &kopiurv1.StreamTarget{FileName: "dump.sql"}}
+				s.Target = kopiurv1.RestoreTarget{StreamExec: &kopiurv1.StreamTarget{
+					FileName: "dump.sql", WorkloadExec: kopiurv1.WorkloadExec{
+						PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Command: []string{"psql"},
+					},
+				}}
 			})),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.target.streamExec",
 		},

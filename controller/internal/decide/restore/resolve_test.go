@@ -233,7 +233,7 @@ func TestPinIsForGood(t *testing.T) {
 		t.Parallel()
 		w := fromPolicy(found)
 		w = then(w, restore.Decide(w, now))
-		w.Restore.Spec.Source.FromPolicy.AsOf = "garbage"
+		w.Restore.Spec.Source.FromPolicy.AsOf = "2001-01-01T00:00:00Z"
 		w.Restore.Spec.Source.FromPolicy.Name = "gone"
 		w.Restore.Generation = 2
 		w.Policy = nil

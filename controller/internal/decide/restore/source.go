@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -31,40 +30,8 @@ func (d *decision) validate() bool {
 	if refusal := validation.Guard(d.Restore); refusal.Refused() {
 		return d.refuse(refusal.Reason, "%s", refusal.Message)
 	}
-	if spec.Source.SnapshotRef == nil && spec.Source.FromPolicy == nil {
-		return d.refuse(kopiurv1.ReasonInvalidSpec, "spec.source says nothing: set source.snapshotRef or source.fromPolicy")
-	}
-	if spec.Target.PVC == nil && spec.Target.PVCRef == nil {
-		return d.refuse(kopiurv1.ReasonInvalidSpec, "spec.target says nothing: set target.pvc or target.pvcRef")
-	}
-	if t := spec.Target.PVCRef; t != nil && t.Namespace != "" && t.Namespace != d.Restore.Namespace {
-		return d.refuse(kopiurv1.ReasonInvalidSpec,
-			"target.pvcRef.namespace is %s: a mover mounts claims of its own namespace only; create the Restore in %s", t.Namespace, t.Namespace)
-	}
-	if f := spec.Source.FromPolicy; f != nil && d.st.Resolved == nil {
-		if _, err := asOf(*f); err != nil {
-			return d.refuse(kopiurv1.ReasonInvalidSpec,
-				"source.fromPolicy.asOf %q is no RFC 3339 time such as 2026-03-05T09:00:00Z; nothing is restored before it is", f.AsOf)
-		}
-		if f.Offset < 0 {
-			return d.refuse(kopiurv1.ReasonInvalidSpec, "source.fromPolicy.offset is negative")
-		}
-	}
-	if _, err := d.waitTimeout(); err != nil {
-		return d.refuse(kopiurv1.ReasonInvalidSpec, "policy.waitTimeout: %s", err)
-	}
-	if t := spec.Target.PVC; t != nil {
-		if q, err := t.Capacity.Parse(); err != nil || q.Sign() <= 0 {
-			return d.refuse(kopiurv1.ReasonInvalidSpec, "target.pvc.capacity must be an amount of more than zero, such as 10Gi")
-		}
-		if len(t.AccessModes) > 0 && !slices.ContainsFunc(t.AccessModes, writable) {
-			return d.refuse(kopiurv1.ReasonInvalidSpec, "target.pvc.accessModes allow nobody to write: add ReadWriteOnce")
-		}
-	}
 	return false
 }
-
-func writable(m corev1.PersistentVolumeAccessMode) bool { return m != corev1.ReadOnlyMany }
 
 // asOf parses the latest acceptable start time; nil where there is none.
 func asOf(f kopiurv1.FromPolicy) (*time.Time, error) {
