@@ -29,8 +29,9 @@ func (w *world) on(op string, change func(*testenv.Play)) {
 	})
 }
 
+// Five seconds: long enough on a busy machine for the stand-in of the kubelet to say why the pod does not start.
 func impatient(s *kopiurv1.RestoreSpec) {
-	s.FailurePolicy = &kopiurv1.FailurePolicy{PodStartupDeadlineSeconds: new(int64(1)), BackoffLimit: new(int32(0))}
+	s.FailurePolicy = &kopiurv1.FailurePolicy{PodStartupDeadlineSeconds: new(int64(5)), BackoffLimit: new(int32(0))}
 }
 
 func (w *world) untilNoJob(r *kopiurv1.Restore) {

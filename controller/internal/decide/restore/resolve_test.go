@@ -69,7 +69,7 @@ func TestResolutionK1(t *testing.T) {
 		},
 		"a malformed asOf is refused before anything is asked": {
 			fromPolicy(asOf("yesterday")),
-			kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", `asOf "yesterday" is no RFC 3339 time`,
+			kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", `asOf: Invalid value: "yesterday"`,
 		},
 		"a date without a time is a malformed asOf": {
 			fromPolicy(asOf("2026-03-05")),
