@@ -16,6 +16,12 @@ func Object(obj runtime.Object) Findings {
 		return Repository(o)
 	case *kopiurv1.ClusterRepository:
 		return ClusterRepository(o)
+	case *kopiurv1.SnapshotPolicy:
+		return SnapshotPolicy(o)
+	case *kopiurv1.Snapshot:
+		return Snapshot(o)
+	case *kopiurv1.SnapshotSchedule:
+		return SnapshotSchedule(o)
 	case *kopiurv1.Restore:
 		return Restore(o)
 	case *kopiurv1.Maintenance:
@@ -39,6 +45,14 @@ func Update(updated, old runtime.Object) Findings {
 	case *kopiurv1.ClusterRepository:
 		if o, ok := old.(*kopiurv1.ClusterRepository); ok {
 			return ClusterRepositoryUpdate(n, o)
+		}
+	case *kopiurv1.SnapshotPolicy:
+		if o, ok := old.(*kopiurv1.SnapshotPolicy); ok {
+			return SnapshotPolicyUpdate(n, o)
+		}
+	case *kopiurv1.Snapshot:
+		if o, ok := old.(*kopiurv1.Snapshot); ok {
+			return SnapshotUpdate(n, o)
 		}
 	case *kopiurv1.Restore:
 		if o, ok := old.(*kopiurv1.Restore); ok {

@@ -1,0 +1,60 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+)
+
+// SnapshotUpdate checks what may change about a Snapshot. Once its data is stored, what it was stored as is history:
+// a spec that says otherwise would be believed by whoever restores. What becomes of the data may change at any time.
+func SnapshotUpdate(updated, old *kopiurv1.Snapshot) Findings {
+	var f Findings
+	at := field.NewPath("spec")
+	final := finished(old)
+	underway := old.Status.Phase != kopiurv1.SnapshotFailed && old.Status.Job != nil && old.Status.Job.Name != ""
+	if !final && !underway {
+		return f
+	}
+	a, b := &updated.Spec, &old.Spec
+	for _, c := range []struct {
+		field string
+		same  bool
+		// lasting: it may change no more as soon as a mover was started.
+		lasting bool
+	}{
+		{"policyRef", equality.Semantic.DeepEqual(a.PolicyRef, b.PolicyRef), true},
+		{"repository", equality.Semantic.DeepEqual(a.Repository, b.Repository), true},
+		{"source", equality.Semantic.DeepEqual(a.Source, b.Source), true},
+		{"tags", len(a.Tags)+len(b.Tags) == 0 || equality.Semantic.DeepEqual(a.Tags, b.Tags), true},
+		{"description", a.Description == b.Description, true},
+		{"failurePolicy", equality.Semantic.DeepEqual(a.FailurePolicy, b.FailurePolicy), false},
+		{"mover", equality.Semantic.DeepEqual(a.Mover, b.Mover), false},
+	} {
+		switch {
+		case c.same:
+		case final:
+			f.forbidden(at.Child(c.field), "the Snapshot is %s: create another one; only deletionPolicy, onScheduleDelete and pin may change", old.Status.Phase)
+		case c.lasting:
+			f.forbidden(at.Child(c.field), "its mover was started: create another Snapshot")
+		}
+	}
+	return f
+}
+
+// finished reports whether a mover has given its final result. A Snapshot that failed before any did is tried again when
+// it is changed.
+func finished(s *kopiurv1.Snapshot) bool {
+	switch s.Status.Phase {
+	case kopiurv1.SnapshotFailed:
+		return s.Status.Timing != nil
+	case kopiurv1.SnapshotDeleting:
+		return true
+	default:
+		return s.Status.Phase.Terminal()
+	}
+}
