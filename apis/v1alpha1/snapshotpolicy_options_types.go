@@ -39,7 +39,7 @@ type Files struct {
 	// +kubebuilder:default={"/lost+found","System Volume Information","$RECYCLE.BIN","@eaDir",".snapshot"}
 	// +listType=atomic
 	// +optional
-	IgnoreRules []string `json:"ignoreRules"`
+	IgnoreRules []string `json:"ignoreRules,omitzero"`
 	// ignoreCacheDirs leaves out directories with a CACHEDIR.TAG; kopia's default is true.
 	// +optional
 	IgnoreCacheDirs *bool `json:"ignoreCacheDirs,omitempty"`
