@@ -45,7 +45,6 @@ type MaintainResult struct {
 	IndexBlobCount int64  `json:"indexBlobCount"`
 	IndexBlobBytes int64  `json:"indexBlobBytes"`
 	Epoch          *int64 `json:"epoch,omitempty"`
-	Clock          *Clock `json:"clock,omitempty"`
 }
 
 // ReclaimReason is what deleted data waits for.
@@ -59,14 +58,19 @@ const (
 	ReclaimSecondCycle ReclaimReason = "SecondCycle"
 	// ReclaimReaders: it is dropped; its blobs stay until no reader can still have an index that names them.
 	ReclaimReaders ReclaimReason = "Readers"
+	// ReclaimSharedBlobs: it is dropped, but its blobs hold data in use as well; they are rewritten once later backups have
+	// made more of the kind.
+	ReclaimSharedBlobs ReclaimReason = "SharedBlobs"
 )
 
 // Reclaim is space that will come back.
 type Reclaim struct {
+	// Reason is what most of it waits for.
 	Reason ReclaimReason `json:"reason"`
-	// Bytes waits for this reason or a later one, as stored.
+	// Bytes is all of it, as stored.
 	Bytes int64 `json:"bytes"`
-	// At is the full maintenance that will give back the first of it, if they go on at their interval.
+	// At is the full maintenance that gives it back at the earliest, if they go on at their interval; absent where that
+	// cannot be told.
 	At time.Time `json:"at,omitzero"`
 	// Message is the same as one sentence.
 	Message string `json:"message"`

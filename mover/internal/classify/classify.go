@@ -110,6 +110,12 @@ func repository(err error) (work.Code, string) {
 		return work.CodeNotFound, err.Error()
 	case errors.Is(err, engine.ErrClockSkew):
 		return work.CodeClockSkew, err.Error()
+	case errors.Is(err, engine.ErrForeignOwner):
+		return work.CodeLeaseHeldByOther, err.Error()
+	case errors.Is(err, engine.ErrNothingRan):
+		return work.CodeLocked, "another maintenance of the repository is under way"
+	case errors.Is(err, engine.ErrUndecodable):
+		return work.CodeVerificationFailed, err.Error()
 	case errors.Is(err, engine.ErrMismatch):
 		return work.CodeSnapshotMismatch, err.Error()
 	case errors.Is(err, engine.ErrUpgrading):

@@ -18,6 +18,7 @@ import (
 	"github.com/kopiur/kopiur/mover/internal/limits"
 	"github.com/kopiur/kopiur/mover/internal/op/bootstrap"
 	deleteop "github.com/kopiur/kopiur/mover/internal/op/delete"
+	"github.com/kopiur/kopiur/mover/internal/op/maintain"
 	"github.com/kopiur/kopiur/mover/internal/op/pin"
 	"github.com/kopiur/kopiur/mover/internal/op/resolve"
 	"github.com/kopiur/kopiur/mover/internal/op/restore"
@@ -90,6 +91,8 @@ func (o *runOptions) run(ctx context.Context, p Process) int {
 		return execute(ctx, x, spec, restore.Run, func(r *work.Result, s *work.RestoreResult) { r.Restore = s })
 	case w.Delete != nil:
 		return execute(ctx, x, spec, deleteop.Run, func(r *work.Result, d *work.DeleteResult) { r.Delete = d })
+	case w.Maintain != nil:
+		return execute(ctx, x, spec, maintain.Run, func(r *work.Result, m *work.MaintainResult) { r.Maintain = m })
 	case w.Pin != nil:
 		return execute(ctx, x, spec, pin.Run, func(r *work.Result, d *work.PinResult) { r.Pin = d })
 	default:

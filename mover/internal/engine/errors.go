@@ -57,6 +57,12 @@ var (
 	ErrNotInSnapshot = errors.New("the snapshot does not hold it")
 	// ErrClockSkew: the clocks of the mover and of the store are further apart than MaxSkew.
 	ErrClockSkew = errors.New("the clocks of the mover and of the store differ")
+	// ErrForeignOwner: kopia lets somebody else run maintenance.
+	ErrForeignOwner = errors.New("maintenance belongs to another client")
+	// ErrNothingRan: a maintenance came back without an error and without having run anything: somebody else is at it.
+	ErrNothingRan = errors.New("another maintenance is under way")
+	// ErrUndecodable: a snapshot exists that cannot be decoded.
+	ErrUndecodable = errors.New("a snapshot cannot be decoded")
 	// ErrBadName: a snapshot names an entry in a way that no file system can hold.
 	ErrBadName = errors.New("the snapshot holds an entry with an impossible name")
 )
