@@ -4,9 +4,13 @@
 package validation
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
 )
 
 // scope is what tells the two kinds of repositories apart.
@@ -93,18 +97,35 @@ func password(at *field.Path, r kopiurv1.SecretKeyRef, in scope) Findings {
 	return f
 }
 
-// create checks names that a repository would be written with for good. Which ones there are, kopia knows.
+// create checks names that a repository would be written with for good.
 func create(at *field.Path, c *kopiurv1.CreateSpec) Findings {
 	var f Findings
-	if c == nil || c.ECC == nil {
+	if c == nil {
 		return f
 	}
-	overhead := at.Child("ecc", "overheadPercent")
+	f.Merge(oneOfNames(at.Child("splitter"), c.Splitter, work.Splitters))
+	f.Merge(oneOfNames(at.Child("hash"), c.Hash, work.Hashes))
+	f.Merge(oneOfNames(at.Child("encryption"), c.Encryption, work.Encryptions))
+	if c.ECC == nil {
+		return f
+	}
+	at = at.Child("ecc")
+	f.Merge(oneOfNames(at.Child("algorithm"), c.ECC.Algorithm, work.ECCs))
+	overhead := at.Child("overheadPercent")
 	switch e := c.ECC; {
 	case e.OverheadPercent < 0 || e.OverheadPercent > 100:
 		f.invalid(overhead, e.OverheadPercent, "write a share of storage from 0 to 100; 0 is off")
 	case e.Algorithm != "" && e.OverheadPercent == 0:
 		f.warn(overhead, "it is 0, so no error correction is stored; write 1 or more")
+	}
+	return f
+}
+
+// oneOfNames checks a name that kopia has to know; "" is one that was left out.
+func oneOfNames(at *field.Path, s string, known []string) Findings {
+	var f Findings
+	if s != "" && !slices.Contains(known, s) {
+		f.invalid(at, s, "kopia knows %s", strings.Join(known, ", "))
 	}
 	return f
 }

@@ -51,18 +51,18 @@ func TestRepositoryIdentityChange(t *testing.T) {
 		policies     []kopiurv1.SnapshotPolicy
 		want         string
 	}{
-		"nothing changes":                                {old: home, updated: home, policies: used},
-		"nobody has snapshots yet":                       {updated: home},
-		"the cluster gets a name":                        {updated: home, policies: used, want: "SnapshotPolicy apps/db (from db@apps to db@apps.home). Set spec.identity in them to keep it"},
-		"the cluster loses its name":                     {old: home, policies: used, want: "SnapshotPolicy apps/db (from db@apps.home to db@apps)"},
-		"an expression changes the username":             {updated: &kopiurv1.IdentityDefaults{UsernameExpr: `namespace + "-" + policyName`}, policies: used, want: "(from db@apps to apps-db@apps)"},
-		"an expression that says the same":               {old: home, updated: &kopiurv1.IdentityDefaults{Cluster: "home", HostnameExpr: `namespace + "." + cluster`}, policies: used},
-		"an expression that gives nothing for a policy":  {updated: &kopiurv1.IdentityDefaults{UsernameExpr: `labels["team"]`}, policies: used, want: "SnapshotPolicy apps/db (from db@apps to nothing: identityDefaults.usernameExpr"},
-		"an expression that gave nothing has no history": {old: &kopiurv1.IdentityDefaults{UsernameExpr: `labels["team"]`}, policies: used},
-		"a policy that names itself stays where it is":   {updated: home, policies: []kopiurv1.SnapshotPolicy{policy("db", &kopiurv1.PolicyIdentity{Username: "db", Hostname: "apps"})}},
-		"a policy that names only its user moves":        {updated: home, policies: []kopiurv1.SnapshotPolicy{policy("db", &kopiurv1.PolicyIdentity{Username: "pg"})}, want: "(from pg@apps to pg@apps.home)"},
-		"it is meant":                                        {updated: home, annotation: "yes", policies: used},
-		"an empty annotation means nothing":                  {updated: home, annotation: "", policies: used, want: "spec.identityDefaults: Forbidden"},
+		"nothing changes":                                    {old: home, updated: home, policies: used},
+		"nobody has snapshots yet":                           {updated: home},
+		"the cluster gets a name":                            {updated: home, policies: used, want: "SnapshotPolicy apps/db (from db@apps to db@apps.home). Set spec.identity in them to keep it"},
+		"the cluster loses its name":                         {old: home, policies: used, want: "SnapshotPolicy apps/db (from db@apps.home to db@apps)"},
+		"an expression changes the username":                 {updated: &kopiurv1.IdentityDefaults{UsernameExpr: `namespace + "-" + policyName`}, policies: used, want: "(from db@apps to apps-db@apps)"},
+		"an expression that says the same":                   {old: home, updated: &kopiurv1.IdentityDefaults{Cluster: "home", HostnameExpr: `namespace + "." + cluster`}, policies: used},
+		"an expression that gives nothing for a policy":      {updated: &kopiurv1.IdentityDefaults{UsernameExpr: `labels["team"]`}, policies: used, want: "SnapshotPolicy apps/db (from db@apps to nothing: identityDefaults.usernameExpr"},
+		"an expression that gave nothing has no history":     {old: &kopiurv1.IdentityDefaults{UsernameExpr: `labels["team"]`}, policies: used},
+		"a policy that names itself stays where it is":       {updated: home, policies: []kopiurv1.SnapshotPolicy{policy("db", &kopiurv1.PolicyIdentity{Username: "db", Hostname: "apps"})}},
+		"a policy that names only its user moves":            {updated: home, policies: []kopiurv1.SnapshotPolicy{policy("db", &kopiurv1.PolicyIdentity{Username: "pg"})}, want: "(from pg@apps to pg@apps.home)"},
+		"a change that is said to be meant":                  {updated: home, annotation: "yes", policies: used},
+		"a change with an empty annotation":                  {updated: home, annotation: "", policies: used, want: "spec.identityDefaults: Forbidden"},
 		"defaults that cannot be read are refused elsewhere": {updated: &kopiurv1.IdentityDefaults{UsernameExpr: `(`}, policies: used},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -103,6 +103,11 @@ func TestRepository(t *testing.T) {
 		"the password's key is one that Secrets have":            {func(s *kopiurv1.RepositorySpec) { s.Encryption.PasswordSecretRef.Key = "my key" }, "spec.encryption.passwordSecretRef.key: Invalid value", ""},
 		"the password's Secret is in the Repository's namespace": {func(s *kopiurv1.RepositorySpec) { s.Encryption.PasswordSecretRef.Namespace = "vault" }, "spec.encryption.passwordSecretRef.namespace: Invalid value: \"vault\": movers mount Secrets from apps", ""},
 
+		"what kopia knows passes":                 {created(kopiurv1.CreateSpec{Splitter: "FIXED-4M", Hash: "BLAKE3-256", Encryption: "CHACHA20-POLY1305-HMAC-SHA256"}), "", ""},
+		"an unknown splitter is refused":          {created(kopiurv1.CreateSpec{Splitter: "DYNAMIC-16M"}), "spec.create.splitter: Invalid value: \"DYNAMIC-16M\": kopia knows DYNAMIC, ", ""},
+		"an unknown hash is refused":              {created(kopiurv1.CreateSpec{Hash: "blake3"}), "spec.create.hash: Invalid value: \"blake3\": kopia knows BLAKE2B-256, ", ""},
+		"an unknown encryption is refused":        {created(kopiurv1.CreateSpec{Encryption: "AES256"}), "spec.create.encryption: Invalid value: \"AES256\"", ""},
+		"an unknown error correction":             {created(kopiurv1.CreateSpec{ECC: &kopiurv1.ECCSpec{Algorithm: "RS", OverheadPercent: 1}}), "spec.create.ecc.algorithm: Invalid value: \"RS\"", ""},
 		"error correction has a share":            {created(kopiurv1.CreateSpec{ECC: &kopiurv1.ECCSpec{OverheadPercent: 101}}), "spec.create.ecc.overheadPercent: Invalid value: 101", ""},
 		"error correction without a share is off": {created(kopiurv1.CreateSpec{ECC: &kopiurv1.ECCSpec{Algorithm: "REED-SOLOMON-CRC32"}}), "", "no error correction is stored"},
 		"a startup deadline of the connect Job is not used": {func(s *kopiurv1.RepositorySpec) {
