@@ -127,8 +127,8 @@ func TestEveryRestoreOptionReachesTheDisk(t *testing.T) {
 			}},
 		},
 		"SkipExisting": {
-			"unset writes what looks the same": {nil, func(p *pod) { p.write(p.target, "dir/file", "STORED"); same(t, p, long) }, done, func(c target) { content(c, "stored") }},
-			"true leaves it": {func(o *work.RestoreOptions) { o.SkipExisting = new(true) }, func(p *pod) { p.write(p.target, "dir/file", "STORED"); same(t, p, long) }, done, func(c target) {
+			"unset writes what looks the same": {nil, func(p *pod) { p.write(p.target, "dir/file", "STORED"); dated(t, p, long) }, done, func(c target) { content(c, "stored") }},
+			"true leaves it": {func(o *work.RestoreOptions) { o.SkipExisting = new(true) }, func(p *pod) { p.write(p.target, "dir/file", "STORED"); dated(t, p, long) }, done, func(c target) {
 				content(c, "STORED")
 				assert.Equal(c, int64(1), c.result.Restore.FilesSkipped)
 			}},
@@ -172,7 +172,7 @@ func TestEveryRestoreOptionReachesTheDisk(t *testing.T) {
 	}
 }
 
-func same(t *testing.T, p *pod, at time.Time) {
+func dated(t *testing.T, p *pod, at time.Time) {
 	t.Helper()
 	require.NoError(t, os.Chtimes(filepath.Join(p.target, "dir/file"), at, at))
 }
