@@ -141,9 +141,6 @@ func (r *Reconciler) verdict(ctx context.Context, obj *kopiurv1.SnapshotPolicy, 
 	if refusal := validation.Guard(obj); refusal.Refused() {
 		return r.stall(p, refusal.Reason, refusal.Message)
 	}
-	if invalid := policy.Validate(obj); len(invalid) > 0 {
-		return r.stall(p, kopiurv1.ReasonInvalidSpec, invalid[0])
-	}
 	others, err := r.others(ctx, obj)
 	if err != nil {
 		return err
@@ -152,7 +149,7 @@ func (r *Reconciler) verdict(ctx context.Context, obj *kopiurv1.SnapshotPolicy, 
 		return r.stall(p, kopiurv1.ReasonIdentityCollision, fmt.Sprintf(
 			"SnapshotPolicy %s files snapshots in the same repository under the same identity %s: change spec.identity or sourcePathOverride of one of them", c.Policy, obj.IdentityOf(c.Path)))
 	}
-	ref := *obj.SoleRepository() // Validate has seen to it
+	ref := *obj.SoleRepository() // the guard has seen to it
 	repo, err := moverjob.Load(ctx, r.Client, ref, r.OperatorNamespace)
 	var known *moverjob.Repository
 	switch {

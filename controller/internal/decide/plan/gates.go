@@ -13,7 +13,6 @@ import (
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/validation"
-	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -97,10 +96,6 @@ func (g *walk) policy() {
 	case ref == nil:
 		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.policyRef is not set: name the SnapshotPolicy that says what to back up")
 		return
-	case ref.Namespace != "" && ref.Namespace != s.Namespace:
-		// The mover would read claims of a namespace whose owners did not ask for it.
-		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.policyRef.namespace is %s: a Snapshot uses policies of its own namespace %s", ref.Namespace, s.Namespace)
-		return
 	case pol == nil || pol.DeletionTimestamp != nil:
 		g.hold("", kopiurv1.ReasonMissingDependency, 0, "SnapshotPolicy %s/%s does not exist", s.Namespace, ref.Name)
 		return
@@ -113,37 +108,8 @@ func (g *walk) policy() {
 		g.hold("", refusal.Reason, 0, "SnapshotPolicy %s: %s", pol.Name, refusal.Message)
 		return
 	}
-	if invalid := policy.Validate(pol); len(invalid) > 0 {
-		g.hold("", kopiurv1.ReasonInvalidSpec, 0, "SnapshotPolicy %s: %s", pol.Name, invalid[0])
-		return
-	}
-	switch n := len(pol.Spec.Sources); {
-	case s.Spec.Source == nil && n > 1:
-		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "SnapshotPolicy %s has %d sources: set spec.source.sourceIndex to one of 0 to %d", pol.Name, n, n-1)
-	case s.Spec.Source != nil && int(s.Spec.Source.SourceIndex) >= n:
-		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.source.sourceIndex is %d, but SnapshotPolicy %s has %d sources, counted from 0", s.Spec.Source.SourceIndex, pol.Name, n)
-	default:
-		g.pins()
-	}
-}
-
-// pins refuses a Snapshot that names something else than what its policy leads to: it would be filed as what it is not.
-func (g *walk) pins() {
-	s, pol := g.w.Snapshot, g.w.Policy
-	if pin := s.Spec.Repository; pin != nil {
-		if ref := pol.SoleRepository(); pin.In(s.Namespace) != *ref {
-			g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.repository is %s, but SnapshotPolicy %s uses %s: remove it, or use another policy", pin.In(s.Namespace), pol.Name, ref)
-			return
-		}
-	}
-	if s.Spec.Source == nil {
-		return
-	}
-	if t := s.Spec.Source.Target; t != nil {
-		if claim := SourceOf(s, pol).PVC.Name; t.PVC.Namespace != s.Namespace || t.PVC.Name != claim {
-			g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "spec.source.target is claim %s/%s, but source %d of SnapshotPolicy %s is claim %s/%s: remove it, or correct sourceIndex",
-				t.PVC.Namespace, t.PVC.Name, s.Spec.Source.SourceIndex, pol.Name, s.Namespace, claim)
-		}
+	if errs := validation.SnapshotOfPolicy(s, pol).Errors; len(errs) > 0 {
+		g.fail("", OpPrepare, kopiurv1.ReasonInvalidSpec, "%s", errs[0])
 	}
 }
 

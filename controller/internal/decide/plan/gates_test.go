@@ -52,10 +52,10 @@ func TestGates(t *testing.T) {
 	const pending, failed = kopiurv1.SnapshotPending, kopiurv1.SnapshotFailed
 	for name, tc := range map[string]row{
 		"no policy is named": {
-			world(func(w *plan.World) { w.Snapshot.Spec.PolicyRef = nil }), fail, failed, kopiurv1.ReasonInvalidSpec, "spec.policyRef is not set", 0, plan.OpPrepare,
+			world(func(w *plan.World) { w.Snapshot.Spec.PolicyRef = nil }), fail, failed, kopiurv1.ReasonInvalidSpec, "spec.policyRef: Required value", 0, plan.OpPrepare,
 		},
 		"a policy of another namespace is not used": {
-			world(func(w *plan.World) { w.Snapshot.Spec.PolicyRef.Namespace = "other" }), fail, failed, kopiurv1.ReasonInvalidSpec, "policies of its own namespace apps", 0, plan.OpPrepare,
+			world(func(w *plan.World) { w.Snapshot.Spec.PolicyRef.Namespace = "other" }), fail, failed, kopiurv1.ReasonInvalidSpec, "policies of its own namespace, apps", 0, plan.OpPrepare,
 		},
 		"the policy does not exist": {
 			world(func(w *plan.World) { w.Policy = nil }), wait, pending, kopiurv1.ReasonMissingDependency, "SnapshotPolicy apps/web does not exist", 0, "",
@@ -77,7 +77,7 @@ func TestGates(t *testing.T) {
 			}), wait, pending, kopiurv1.ReasonNotYetSupported, "spec.repositories", 0, "",
 		},
 		"the policy has no repository": {
-			world(func(w *plan.World) { w.Policy.Spec.Repository, w.Repository = nil, nil }), wait, pending, kopiurv1.ReasonInvalidSpec, "spec.repository is not set", 0, "",
+			world(func(w *plan.World) { w.Policy.Spec.Repository, w.Repository = nil, nil }), wait, pending, kopiurv1.ReasonInvalidSpec, "exactly one of repository, repositories", 0, "",
 		},
 		"another repository than the policy's is pinned": {
 			world(func(w *plan.World) { w.Snapshot.Spec.Repository = &kopiurv1.RepositoryRef{Name: "offsite"} }), fail, failed, kopiurv1.ReasonInvalidSpec, "uses Repository apps/nas", 0, plan.OpPrepare,
@@ -85,7 +85,7 @@ func TestGates(t *testing.T) {
 		"another claim than the source's is the target": {
 			world(func(w *plan.World) {
 				w.Snapshot.Spec.Source = &kopiurv1.SnapshotSource{Target: &kopiurv1.SnapshotTarget{PVC: kopiurv1.NamespacedRef{Name: "more", Namespace: "apps"}}}
-			}), fail, failed, kopiurv1.ReasonInvalidSpec, "is claim apps/data", 0, plan.OpPrepare,
+			}), fail, failed, kopiurv1.ReasonInvalidSpec, "source 0 of SnapshotPolicy web is claim data", 0, plan.OpPrepare,
 		},
 		"it belongs to a group": {
 			world(func(w *plan.World) {
@@ -98,7 +98,7 @@ func TestGates(t *testing.T) {
 		"several sources and none is picked": {
 			world(func(w *plan.World) {
 				w.Policy.Spec.Sources = append(w.Policy.Spec.Sources, kopiurv1.Source{PVC: &kopiurv1.LocalRef{Name: "more"}})
-			}), fail, failed, kopiurv1.ReasonInvalidSpec, "set spec.source.sourceIndex to one of 0 to 1", 0, plan.OpPrepare,
+			}), fail, failed, kopiurv1.ReasonInvalidSpec, "write sourceIndex, one of 0 to 1", 0, plan.OpPrepare,
 		},
 		"a copy of the repository's own claim would store the repository in itself": {
 			world(copying, func(w *plan.World) {

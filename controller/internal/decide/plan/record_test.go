@@ -175,7 +175,7 @@ func TestRecorded(t *testing.T) {
 func TestWorkSpec(t *testing.T) {
 	t.Parallel()
 	w := world(func(w *plan.World) {
-		w.Snapshot.Spec.Tags = map[string]string{"team": "a", work.TagConfig: "not the user's to set"}
+		w.Snapshot.Spec.Tags = map[string]string{"team": "a"}
 		w.Policy.Spec.Identity = &kopiurv1.PolicyIdentity{Hostname: "old-host"}
 		w.Policy.Spec.Sources[0].SourcePathOverride = "/data"
 		w.Policy.Spec.Upload = &kopiurv1.Upload{MaxParallelFileReads: 4, LimitMB: 100}

@@ -1,16 +1,12 @@
 // Copyright 2026 The Kopiur Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy decides whether a SnapshotPolicy can be carried out, under which identity its snapshots are filed, and
-// whether another policy already files its own there.
+// Package policy says under which paths a SnapshotPolicy files its snapshots, and whether another policy files its own
+// there too.
 package policy
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
@@ -26,53 +22,6 @@ func Sources(p *kopiurv1.SnapshotPolicy) []kopiurv1.ResolvedSource {
 		if r.SourcePath != "" {
 			out = append(out, r)
 		}
-	}
-	return out
-}
-
-// Validate lists what makes a policy impossible to carry out, each with the field and the fix. It repeats what admission
-// refuses, because a policy may have been stored before the rule or without it.
-func Validate(p *kopiurv1.SnapshotPolicy) []string {
-	var out []string
-	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
-	direct := p.Spec.CopyMethod == kopiurv1.CopyDirect
-	if p.SoleRepository() == nil {
-		add("spec.repository is not set: name the repository that takes the snapshots")
-	}
-	if len(p.Spec.Sources) == 0 {
-		add("spec.sources is empty: name at least one claim")
-	}
-	var roAccess bool
-	if st := p.Spec.Staging; st != nil {
-		if _, err := st.Timeout.Parse(0); err != nil {
-			add("spec.staging.timeout: %s", err)
-		}
-		if direct && (st.StorageClassName != "" || len(st.AccessModes) > 0) {
-			add("spec.staging has no meaning with copyMethod: Direct, which makes no copy: remove it, or use copyMethod: Snapshot or Clone")
-		}
-		roAccess = slices.Contains(st.AccessModes, corev1.ReadOnlyMany)
-	}
-	seen := map[string]int{}
-	for i, s := range p.Spec.Sources {
-		if s.PVC == nil || s.PVC.Name == "" {
-			add("spec.sources[%d] names no claim: set pvc.name", i)
-			continue
-		}
-		writable := !s.ReadOnlyOrDefault()
-		if direct && writable && !s.AcknowledgeLiveMutation {
-			add("spec.sources[%d].readOnly is false with copyMethod: Direct: the kubelet would change groups of the application's files. Remove it, use copyMethod: Snapshot or Clone, or set acknowledgeLiveMutation: true", i)
-		}
-		if writable && roAccess {
-			add("spec.sources[%d].readOnly is false, but spec.staging.accessModes has ReadOnlyMany: remove one of them", i)
-		}
-		path := s.Path(p.Namespace)
-		if !strings.HasPrefix(path, "/") {
-			add("spec.sources[%d].sourcePathOverride %q is not absolute: begin it with /", i, path)
-		}
-		if j, dup := seen[path]; dup {
-			add("spec.sources[%d] and spec.sources[%d] are both filed under %s: set sourcePathOverride of one of them", j, i, path)
-		}
-		seen[path] = i
 	}
 	return out
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -23,46 +22,6 @@ func web(change ...func(*kopiurv1.SnapshotPolicy)) *kopiurv1.SnapshotPolicy {
 		f(p)
 	}
 	return p
-}
-
-func TestValidate(t *testing.T) {
-	t.Parallel()
-	direct := func(p *kopiurv1.SnapshotPolicy) { p.Spec.CopyMethod = kopiurv1.CopyDirect }
-	writable := func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].ReadOnly = new(false) }
-	for name, tc := range map[string]struct {
-		policy *kopiurv1.SnapshotPolicy
-		want   string
-	}{
-		"an ordinary policy":           {web(), ""},
-		"a live volume, read-only":     {web(direct), ""},
-		"a writable copy":              {web(writable), ""},
-		"a writable live volume":       {web(direct, writable), "acknowledgeLiveMutation: true"},
-		"one that was acknowledged":    {web(direct, writable, func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].AcknowledgeLiveMutation = true }), ""},
-		"no repository":                {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Repository = nil }), "spec.repository is not set"},
-		"no sources":                   {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources = nil }), "spec.sources is empty"},
-		"a source of nothing":          {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].PVC = nil }), "spec.sources[0] names no claim"},
-		"a timeout that is none":       {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Staging = &kopiurv1.Staging{Timeout: "soon"} }), "spec.staging.timeout"},
-		"a timeout alone does no harm": {web(direct, func(p *kopiurv1.SnapshotPolicy) { p.Spec.Staging = &kopiurv1.Staging{Timeout: "0"} }), ""},
-		"staging without a copy":       {web(direct, func(p *kopiurv1.SnapshotPolicy) { p.Spec.Staging = &kopiurv1.Staging{StorageClassName: "x"} }), "has no meaning with copyMethod: Direct"},
-		"a writable copy that is not": {web(writable, func(p *kopiurv1.SnapshotPolicy) {
-			p.Spec.Staging = &kopiurv1.Staging{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany}}
-		}), "ReadOnlyMany"},
-		"a path that is not absolute": {web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].SourcePathOverride = "data" }), "begin it with /"},
-		"two sources under the same path": {web(func(p *kopiurv1.SnapshotPolicy) {
-			p.Spec.Sources = append(p.Spec.Sources, kopiurv1.Source{PVC: &kopiurv1.LocalRef{Name: "more"}, SourcePathOverride: "/pvc/data"})
-		}), "spec.sources[0] and spec.sources[1] are both filed under /pvc/data"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := policy.Validate(tc.policy)
-			if tc.want == "" {
-				assert.Empty(t, got)
-				return
-			}
-			require.NotEmpty(t, got)
-			assert.Contains(t, got[0], tc.want)
-		})
-	}
 }
 
 func TestCollides(t *testing.T) {
