@@ -85,7 +85,6 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.hooks.beforeSnapshot", instead: "a backup without them would not be the consistent one you ask for", blocks: true},
 		{path: "spec.hooks.afterSnapshot", instead: "a backup without them would not be the one you ask for", blocks: true},
 		{path: "spec.preflight.checks", instead: "a backup without the checks is not what you ask for", blocks: true},
-		{path: "spec.extraArgs", instead: "use the fields that stand for the flags", blocks: true},
 		{path: "spec.upload.maxParallelSnapshots", instead: "runs are not queued"},
 		{path: "spec.retention", instead: "every snapshot is kept"},
 		{path: "spec.defaultDeletionPolicy", only: []any{"Retain", "Orphan"}, instead: "deleting a Snapshot never deletes stored data"},

@@ -14,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -106,7 +107,7 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := IdentityOf(s, p)
+	id, spec := IdentityOf(s, p), validation.WithExtraArgs(p.Spec)
 	mount := mountPath(id.SourcePath)
 	job, err := moverjob.Build(moverjob.Request{
 		Owner: s, GVK: GVK, Letter: "s", Attempt: attemptKey(attempt),
@@ -117,9 +118,9 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 			Path:          mount,
 			Description:   s.Spec.Description,
 			Tags:          tags,
-			Policy:        workPolicy(p.Spec),
-			FailFast:      p.Spec.ErrorHandling != nil && p.Spec.ErrorHandling.FailFast,
-			UploadLimitMB: uploadLimit(p.Spec),
+			Policy:        workPolicy(spec),
+			FailFast:      spec.ErrorHandling != nil && spec.ErrorHandling.FailFast,
+			UploadLimitMB: uploadLimit(spec),
 		}},
 		Layers:        Layers(s, p),
 		FailurePolicy: s.Spec.FailurePolicy,

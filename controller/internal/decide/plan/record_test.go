@@ -178,7 +178,8 @@ func TestWorkSpec(t *testing.T) {
 		w.Snapshot.Spec.Tags = map[string]string{"team": "a"}
 		w.Policy.Spec.Identity = &kopiurv1.PolicyIdentity{Hostname: "old-host"}
 		w.Policy.Spec.Sources[0].SourcePathOverride = "/data"
-		w.Policy.Spec.Upload = &kopiurv1.Upload{MaxParallelFileReads: 4, LimitMB: 100}
+		w.Policy.Spec.Upload = &kopiurv1.Upload{LimitMB: 100}
+		w.Policy.Spec.ExtraArgs = []string{"--parallel=4"}
 		w.Policy.Spec.ErrorHandling = &kopiurv1.ErrorHandling{IgnoreFileErrors: true, FailFast: true}
 		w.Policy.Spec.Compression = &kopiurv1.Compression{Compressor: "zstd"}
 		w.Policy.Spec.Files = &kopiurv1.Files{IgnoreRules: []string{"*.tmp"}, IgnoreIdenticalSnapshots: true}
