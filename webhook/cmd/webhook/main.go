@@ -15,12 +15,11 @@ import (
 	// The image is built from nothing: without this every time zone would be refused.
 	_ "time/tzdata"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
-	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/webhook/internal/admission"
+	"github.com/kopiur/kopiur/webhook/internal/certs"
 	"github.com/kopiur/kopiur/webhook/internal/process"
 	"github.com/kopiur/kopiur/webhook/internal/service"
 )
@@ -53,16 +52,13 @@ func run(ctx context.Context) error {
 	process.Tune(o, log.WithValues("version", version))
 	process.RegisterMetrics()
 	admission.Register()
+	certs.Register()
 	cfg, err := config.GetConfig()
 	if err != nil {
 		return fmt.Errorf("find the API server: %w", err)
 	}
 	process.Configure(cfg, version)
 	return service.Run(ctx, service.Options{
-		Options: o, Config: cfg, Clock: clock.RealClock{}, Labels: validation.Labels,
-		Rules: admission.Rules{
-			Object: func(runtime.Object) validation.Findings { return validation.Findings{} },
-			Update: func(_, _ runtime.Object) validation.Findings { return validation.Findings{} },
-		},
+		Options: o, Config: cfg, Clock: clock.RealClock{}, Rules: admission.Standard(),
 	}, log)
 }

@@ -17,18 +17,15 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Labeler gives the labels that a new object has to have.
-type Labeler func(o runtime.Object) map[string]string
-
 // Mutator stamps labels on new objects. It writes a patch of single labels and nothing else of the object again: what the
 // user wrote stays as it was written.
 type Mutator struct {
-	labels Labeler
+	rules  Rules
 	scheme *runtime.Scheme
 }
 
 // NewMutator makes a Mutator.
-func NewMutator(labels Labeler) *Mutator { return &Mutator{labels: labels, scheme: Scheme()} }
+func NewMutator(rules Rules) *Mutator { return &Mutator{rules: rules, scheme: Scheme()} }
 
 // Handle answers one request.
 func (m *Mutator) Handle(ctx context.Context, req ctrladmission.Request) ctrladmission.Response {
@@ -41,7 +38,7 @@ func (m *Mutator) Handle(ctx context.Context, req ctrladmission.Request) ctrladm
 	if old != nil {
 		return ctrladmission.Allowed("")
 	}
-	patch := stamp(object, m.labels(object))
+	patch := stamp(object, m.rules.Labels(object))
 	if len(patch) == 0 {
 		return ctrladmission.Allowed("")
 	}

@@ -14,20 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kopiur/kopiur/apis/validation"
 )
-
-// Rules are what an object is held against.
-type Rules struct {
-	// Object looks at one object alone.
-	Object func(o runtime.Object) validation.Findings
-	// Update looks at what a change does.
-	Update func(o, old runtime.Object) validation.Findings
-}
 
 // Validator answers validating admission.
 type Validator struct {
@@ -51,6 +42,9 @@ func (v *Validator) Handle(ctx context.Context, req ctrladmission.Request) ctrla
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
 	found := v.rules.Object(object)
+	for _, p := range v.rules.Pending(object) {
+		found.Warnings = append(found.Warnings, p.Message())
+	}
 	if old != nil {
 		found = settled(found, v.rules.Object(old))
 		found.Merge(v.rules.Update(object, old))
@@ -61,7 +55,7 @@ func (v *Validator) Handle(ctx context.Context, req ctrladmission.Request) ctrla
 	if !response.Allowed {
 		decision = decisionDenied
 		// Fields, not values: a value may be something the user would not want to read in a log.
-		logr.FromContextOrDiscard(ctx).Info("Refusing an object", req.Kind.Kind, klog.KObj(object), "user", req.UserInfo.Username, "fields", fields(found.Errors))
+		logr.FromContextOrDiscard(ctx).Info("Refusing an object", "kind", req.Kind.Kind, "user", req.UserInfo.Username, "fields", fields(found.Errors))
 	}
 	count(req.Kind.Kind, decision)
 	return response

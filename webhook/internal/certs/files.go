@@ -42,14 +42,6 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c, nil
 }
 
-// NotAfter is when the served certificate ends, zero while there is none.
-func (f *Files) NotAfter() time.Time {
-	if c := f.served.Load(); c != nil {
-		return c.Leaf.NotAfter
-	}
-	return time.Time{}
-}
-
 // Missing is empty, or says why there is nothing to serve with.
 func (f *Files) Missing() string {
 	if f.served.Load() != nil {
@@ -98,6 +90,7 @@ func (f *Files) read() error {
 	}
 	if old := f.served.Load(); old == nil || !old.Leaf.Equal(fresh.Leaf) {
 		f.served.Store(&fresh)
+		notAfter.Set(float64(fresh.Leaf.NotAfter.Unix()))
 		f.log.Info("Serving with the certificate of the folder", "folder", f.dir, "notAfter", fresh.Leaf.NotAfter)
 	}
 	return nil

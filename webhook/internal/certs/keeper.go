@@ -76,14 +76,6 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return m.Certificate(), nil
 }
 
-// NotAfter is when the served certificate ends, zero while there is none.
-func (k *Keeper) NotAfter() time.Time {
-	if m := k.served.Load(); m != nil {
-		return m.leaf.cert.NotAfter
-	}
-	return time.Time{}
-}
-
 // Missing is empty, or says why there is nothing to serve with.
 func (k *Keeper) Missing() string {
 	if k.served.Load() != nil {
@@ -134,7 +126,11 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // wait returns at a time or when woken; false when the context ended.
 func (k *Keeper) wait(ctx context.Context, at time.Time) bool {
-	timer := k.clock.NewTimer(at.Sub(k.clock.Now()))
+	pause := at.Sub(k.clock.Now())
+	if pause <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := k.clock.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -180,6 +176,7 @@ func (k *Keeper) step(ctx context.Context) (time.Time, error) {
 	}
 	// Only now does everybody who calls trust it.
 	k.served.Store(next.Material)
+	notAfter.Set(float64(next.Material.leaf.cert.NotAfter.Unix()))
 	return next.At, nil
 }
 

@@ -78,8 +78,8 @@ func TestARequestInFlightIsAnswered(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- s.Close(t.Context()) }()
 	select {
-	case <-closed:
-		t.Error("the server ended under a request")
+	case err := <-closed:
+		t.Errorf("the server ended under a request: %v", err)
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(leave)

@@ -45,9 +45,8 @@ type Options struct {
 	process.Options
 	Config *rest.Config
 	Clock  clock.WithTicker
-	// Rules and Labels are those of apis/validation.
-	Rules  admission.Rules
-	Labels admission.Labeler
+	// Rules are those of apis/validation.
+	Rules admission.Rules
 	// Started is called with the addresses that are served, where it is set.
 	Started func(admission, health net.Addr)
 	// Drain is how long to serve on after the context's end; 0 is the default.
@@ -57,7 +56,6 @@ type Options struct {
 // source supplies the certificate.
 type source interface {
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	NotAfter() time.Time
 	Missing() string
 	Run(ctx context.Context)
 }
@@ -87,7 +85,7 @@ func Run(ctx context.Context, o Options, log logr.Logger) (err error) {
 	running.Go(func() { report(failed, "look up other objects", lookups.Start(background)) })
 
 	validator := admission.NewValidator(o.Rules, admission.NewOthers(lookups, o.Clock))
-	h, err := admission.Handler(log.WithName("admission"), validator, admission.NewMutator(o.Labels))
+	h, err := admission.Handler(log.WithName("admission"), validator, admission.NewMutator(o.Rules))
 	if err != nil {
 		return err //nolint:wrapcheck // says what failed
 	}
@@ -126,10 +124,11 @@ func Run(ctx context.Context, o Options, log logr.Logger) (err error) {
 		if pause == 0 {
 			pause = drain
 		}
-		timer := o.Clock.NewTimer(pause)
+		// Of the machine's time, whatever the certificate's clock says.
+		timer := time.NewTimer(pause)
 		defer timer.Stop()
 		select {
-		case <-timer.C():
+		case <-timer.C:
 		case <-admissions.Done():
 		}
 		return nil
