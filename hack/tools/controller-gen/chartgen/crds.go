@@ -19,7 +19,6 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
-	"sigs.k8s.io/yaml"
 )
 
 // keep makes helm leave a CRD in place when the release goes, and Argo CD when an Application is pruned: removing a
@@ -133,7 +132,7 @@ func render(c apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 	}
 	// The API server owns the status; an empty one in the file would be a difference for ever.
 	delete(doc, "status")
-	body, err := yaml.Marshal(doc)
+	body, err := compact(doc)
 	if err != nil {
 		return nil, err
 	}
