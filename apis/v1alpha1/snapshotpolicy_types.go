@@ -108,6 +108,7 @@ type SnapshotPolicySpec struct {
 // +kubebuilder:printcolumn:name="Last-Verified",type=string,JSONPath=`.status.lastVerified`
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 63",optionalOldSelf=true,message="metadata.name must have at most 63 characters: it is the value of a label"
 type SnapshotPolicy struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

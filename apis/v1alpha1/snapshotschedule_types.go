@@ -124,6 +124,7 @@ type SnapshotScheduleStatus struct {
 // +kubebuilder:printcolumn:name="Schedule",type=string,JSONPath=`.spec.schedule.cron`
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.schedule.suspend`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || size(self.metadata.name) <= 63",optionalOldSelf=true,message="metadata.name must have at most 63 characters: it is the value of a label"
 type SnapshotSchedule struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
