@@ -122,6 +122,20 @@ func (e *sourceEntry) first() bool { return atomic.CompareAndSwapUint32(&e.close
 // fault reports true for the first fault of the entry: a large file is opened once for every part.
 func (e *sourceEntry) fault() bool { return atomic.CompareAndSwapUint32(&e.faulted, 0, 1) }
 
+// fail counts an entry that cannot be opened, unless it is not there any more.
+func (e *sourceEntry) fail(err error) {
+	if e.parent != nil && isGone(err) && e.parent.lacks(e.name) {
+		e.src.counts.vanish(e)
+		return
+	}
+	e.src.counts.unreadable(e, err)
+}
+
+// isGone is what a system says about a name that was deleted; an NFS server may say it of one that it still lists.
+func isGone(err error) bool {
+	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ESTALE)
+}
+
 type sourceDir struct {
 	sourceEntry
 	prevOnce sync.Once
@@ -152,10 +166,34 @@ func (d *sourceDir) Child(_ context.Context, name string) (fs.Entry, error) {
 func (d *sourceDir) Iterate(context.Context) (fs.DirectoryIterator, error) {
 	f, err := d.src.fs.OpenDir(d.rel())
 	if err != nil {
-		d.src.counts.unreadable(&d.sourceEntry, err)
+		d.fail(err)
 		return nil, err //nolint:wrapcheck // kopia stores the text with the entry
 	}
 	return &sourceIterator{dir: d, f: f}, nil
+}
+
+// lacks reports that a folder does not list a name. Only that proves that the entry is gone: a name that is listed and
+// cannot be found (a broken folder, a character set that the server does not translate) is data that would be missing.
+func (d *sourceDir) lacks(name string) bool {
+	f, err := d.src.fs.OpenDir(d.rel())
+	if err != nil {
+		return isGone(err) && d.parent != nil && d.parent.lacks(d.name)
+	}
+	defer f.Close()
+	for {
+		batch, err := f.ReadDir(dirBatch)
+		for _, e := range batch {
+			if e.Name() == name {
+				return false
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF) || err == nil && len(batch) == 0:
+			return true
+		case err != nil:
+			return false
+		}
+	}
 }
 
 // previous is this folder in the earlier snapshots. It is looked up on demand only: where nothing has changed, nobody
@@ -223,7 +261,7 @@ func (it *sourceIterator) Next(context.Context) (fs.Entry, error) {
 		de := it.batch[0]
 		it.batch = it.batch[1:]
 		st, err := it.f.Lstat(de.Name())
-		if errors.Is(err, iofs.ErrNotExist) {
+		if isGone(err) && it.dir.lacks(de.Name()) {
 			continue // it went away between the listing and now: it is not part of this moment
 		}
 		if err != nil {
@@ -269,7 +307,7 @@ func (f *sourceFile) Open(ctx context.Context) (fs.Reader, error) {
 		}
 	}
 	if err != nil {
-		f.src.counts.unreadable(&f.sourceEntry, err)
+		f.fail(err)
 		return nil, err //nolint:wrapcheck // kopia stores the text with the entry
 	}
 	if f.opened.CompareAndSwap(false, true) {
@@ -318,7 +356,7 @@ func (l *sourceLink) Close() { l.first() }
 func (l *sourceLink) Readlink(context.Context) (string, error) {
 	target, err := l.src.fs.Readlink(l.rel()) // kopia keeps its bytes as they are, UTF-8 or not
 	if err != nil {
-		l.src.counts.unreadable(&l.sourceEntry, err)
+		l.fail(err)
 	}
 	return target, err //nolint:wrapcheck // kopia stores the text with the entry
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/kopia/kopia/snapshot"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,6 +49,8 @@ type Unstored struct {
 // sourceCounts is shared by all workers of one upload.
 type sourceCounts struct {
 	newFiles, modified atomic.Int64
+	// vanished entries were deleted after they were listed. They are no fault, and kopia takes them for one.
+	vanished atomic.Int64
 
 	noXattrs atomic.Bool // the file system has none
 
@@ -77,6 +80,24 @@ func (c *sourceCounts) unreadable(e *sourceEntry, err error) {
 	defer c.mu.Unlock()
 	c.u.Unreadable++
 	c.path(f)
+}
+
+func (c *sourceCounts) vanish(e *sourceEntry) {
+	if e.fault() {
+		c.vanished.Add(1)
+	}
+}
+
+// forgive takes the entries that vanished out of a snapshot's faults. Where there are others, kopia's numbers do not tell
+// which is which, and all of them stay.
+func (c *sourceCounts) forgive(e *snapshot.DirEntry) {
+	gone, s := c.vanished.Load(), e.DirSummary
+	if gone == 0 || s == nil || int64(s.FatalErrorCount)+int64(s.IgnoredErrorCount) != gone {
+		return
+	}
+	whole := *s
+	whole.FatalErrorCount, whole.IgnoredErrorCount, whole.FailedEntries = 0, 0, nil
+	e.DirSummary = &whole
 }
 
 func (c *sourceCounts) badName(e *sourceEntry) {

@@ -65,6 +65,8 @@ type Uploaded struct {
 	FilesNew, FilesModified, FilesUnchanged int64
 	BytesHashed, BytesUploaded              int64
 	Unstored                                Unstored
+	// Vanished counts entries that were deleted after they were listed.
+	Vanished int64
 }
 
 // Upload stores a source. An interrupted upload returns ErrInterrupted beside what it has counted; the repository is
@@ -86,7 +88,7 @@ func (r *Repository) Upload(ctx context.Context, u Upload) (Uploaded, error) {
 		saved, err = r.uploadInSession(ctx, w, u, root, &out)
 		return err
 	})
-	out.Unstored = counts.result()
+	out.Unstored, out.Vanished = counts.result(), counts.vanished.Load()
 	out.FilesNew, out.FilesModified = counts.newFiles.Load(), counts.modified.Load()
 	out.BytesHashed, out.BytesUploaded = u.Progress.hashed.Load(), uploaded.Load()
 	if err != nil {
@@ -110,6 +112,8 @@ func interrupted(u Upload, out Uploaded) error {
 	switch {
 	case out.Snapshot.Incomplete == upload.IncompleteReasonLimitReached:
 		return fmt.Errorf("upload: %w: %w", ErrInterrupted, ErrUploadLimit)
+	case u.FailFast && len(out.Unstored.Paths) == 0 && out.Vanished > 0:
+		return fmt.Errorf("upload: %w: an entry was deleted while it was read", ErrSource)
 	case u.FailFast && len(out.Unstored.Paths) > 0 && (u.Soft == nil || u.Soft.Err() == nil):
 		f := out.Unstored.Paths[0]
 		return fmt.Errorf("upload: %w: %s: %w", ErrSource, f.Path, f.Cause)
@@ -169,6 +173,9 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 		return nil, fmt.Errorf("upload %s: %w: %w", src, cause, err)
 	}
 	out.FilesUnchanged = int64(m.Stats.CachedFiles)
+	if m.RootEntry != nil {
+		root.src.counts.forgive(m.RootEntry)
+	}
 	return r.save(ctx, w, u, m, prev, out)
 }
 

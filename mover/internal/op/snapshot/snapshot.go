@@ -53,6 +53,9 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotResul
 		}
 	}
 	out, err := r.Upload(ctx, upload(env, spec))
+	if out.Vanished > 0 {
+		env.Log("info", fmt.Sprintf("%d entries were deleted after they had been listed; they are not in the snapshot", out.Vanished))
+	}
 	res := result(out)
 	if err != nil {
 		return res, op.Cause(ctx, op.Cause(env.Soft, err))
