@@ -22,7 +22,7 @@ func (p *pod) slowUpload() work.Spec {
 	randomFile(p.t, filepath.Join(p.source, "a"), 4<<20)
 	randomFile(p.t, filepath.Join(p.source, "b"), 60<<20)
 	s := p.snapshot()
-	// Five seconds for the first pack, and as long for each that follows.
+	// The first pack goes through at once, the bucket of the throttle is filled for six seconds; then it takes a while.
 	s.Repository.Throttle = &work.Throttle{UploadBytesPerSecond: 4 << 20}
 	s.Operation.Snapshot.CheckpointSeconds = 1
 	s.Operation.Snapshot.Policy.MaxParallelFileReads = 1

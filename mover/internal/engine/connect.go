@@ -145,14 +145,6 @@ func (c Connection) open(ctx context.Context) (*Repository, error) {
 		return nil, fmt.Errorf("open repository: unexpected kind %T", rep)
 	}
 	r.rep = direct
-	// Only now: for a blob whose length it does not know, and an index is one, kopia's throttle sets 20 MB aside. With
-	// 100 kB/s it would wait minutes for each.
-	if limits := c.Throttle.limits(); limits != nil {
-		if err := direct.Throttler().SetLimits(*limits); err != nil {
-			_ = r.Close(ctx)
-			return nil, fmt.Errorf("%w: throttle: %w", ErrInvalidOption, err)
-		}
-	}
 	return r, nil
 }
 
@@ -163,12 +155,17 @@ func (c Connection) writeConfig() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	ci = c.Throttle.wrap(ci)
 	lc := repo.LocalConfig{
 		Storage: &ci,
 		Caching: c.Cache.options(),
 		ClientOptions: repo.ClientOptions{
 			Username: c.Username, Hostname: c.Hostname, ReadOnly: c.ReadOnly,
 			Description: c.Storage.String(),
+			// The format blob holds the keys. Kopia would take it from the cache for a quarter of an hour: after a change of
+			// the password it would ask for the old one, and in a cache that another repository has used it would write with
+			// the other one's keys.
+			FormatBlobCacheDuration: -1,
 		},
 	}
 	b, err := json.Marshal(lc)

@@ -271,3 +271,44 @@ func TestFullCacheIsEmptiedOnce(t *testing.T) {
 	assert.Empty(t, entries)
 	require.ErrorIs(t, emptyDir(filepath.Join(dir, "gone")), syscall.ENOENT)
 }
+
+// A cache volume may have served another repository, or this one before its password was changed.
+func TestKeysAreNeverTakenFromTheCache(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	one, two := connection(t, folder(t)), connection(t, folder(t))
+	two.Password = "another password"
+	cache := Cache{Dir: t.TempDir(), ContentBytes: minCacheBytes, MetadataBytes: minCacheBytes}
+	ids := map[string]bool{}
+	for _, c := range []Connection{one, two, one} {
+		c.Cache, c.WorkDir = cache, t.TempDir()
+		if len(ids) < 2 {
+			require.NoError(t, Create(ctx, c, CreateOptions{}))
+		}
+		r, err := Open(ctx, c)
+		require.NoError(t, err)
+		ids[r.UniqueID()] = true
+		src := t.TempDir()
+		writeFile(t, filepath.Join(src, "a"), c.Password, 0o600)
+		up, err := r.Upload(ctx, uploadOf(src))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"a"}, stored(t, r, up.Snapshot))
+		require.NoError(t, r.Close(ctx))
+	}
+	assert.Len(t, ids, 2)
+
+	one.Cache = cache
+	r, err := Open(ctx, one)
+	require.NoError(t, err)
+	other, err := Open(ctx, connection(t, one.Storage)) // without the cache
+	require.NoError(t, err)
+	require.NoError(t, other.rep.FormatManager().ChangePassword(ctx, "the new one"))
+	require.NoError(t, other.Close(ctx))
+	require.NoError(t, r.Close(ctx))
+	_, err = Open(ctx, one)
+	require.ErrorIs(t, err, ErrWrongPassword)
+	one.Password = "the new one"
+	r, err = Open(ctx, one)
+	require.NoError(t, err)
+	require.NoError(t, r.Close(ctx))
+}

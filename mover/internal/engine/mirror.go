@@ -8,10 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/kopia/kopia/repo/blob"
-	"github.com/kopia/kopia/repo/blob/throttling"
 	"github.com/kopia/kopia/repo/content"
 	"github.com/kopia/kopia/repo/format"
 )
@@ -71,10 +69,10 @@ func (r *Repository) Mirror(ctx context.Context, m Mirror) (Mirrored, error) {
 		return Mirrored{}, err
 	}
 	w := &mirror{Mirror: m, repo: r, src: r.rep.BlobReader()}
-	defer w.close(context.WithoutCancel(ctx))
 	if err := w.open(ctx); err != nil {
 		return Mirrored{}, err
 	}
+	defer w.dst.Close(context.WithoutCancel(ctx))
 	err := w.run(ctx)
 	return w.out, err
 }
@@ -86,8 +84,6 @@ type mirror struct {
 	repo *Repository
 	src  blob.Reader
 	dst  blob.Storage
-	// Small blobs are read past the throttles: for a blob whose length is not known these set 20 MB aside.
-	srcPlain, dstPlain blob.Storage
 	// begun: the destination is no repository yet.
 	begun bool
 	// untimed: the destination cannot keep times.
@@ -104,39 +100,19 @@ func (w *mirror) open(ctx context.Context) error {
 		return AtDestination(err)
 	}
 	w.at = d
-	if w.srcPlain, err = w.repo.storage.open(ctx); err != nil {
-		return AtSource(fmt.Errorf("%w: %w", ErrStorage, err))
-	}
-	if w.dstPlain, err = w.Destination.open(ctx); err != nil {
+	st, err := w.Destination.open(ctx)
+	if err != nil {
 		return AtDestination(fmt.Errorf("%w: %w", ErrStorage, err))
 	}
-	w.dst = w.dstPlain
-	if limits := w.Throttle.limits(); limits != nil {
-		t, err := throttling.NewThrottler(*limits, throttleWindow, throttleFill)
-		if err != nil {
-			return AtDestination(fmt.Errorf("%w: throttle: %w", ErrInvalidOption, err))
-		}
-		w.dst = throttling.NewWrapper(w.dst, t)
+	if w.dst, err = w.Throttle.behind(st); err != nil {
+		_ = st.Close(ctx)
+		return AtDestination(err)
 	}
 	if w.wrap != nil {
 		w.dst = w.wrap(w.dst)
 	}
 	return nil
 }
-
-func (w *mirror) close(ctx context.Context) {
-	for _, st := range []blob.Storage{w.srcPlain, w.dstPlain} {
-		if st != nil {
-			_ = st.Close(ctx) // every blob was acknowledged when it was written
-		}
-	}
-}
-
-// The window and first filling of a throttle are those that kopia gives its own connections.
-const (
-	throttleWindow = 60 * time.Second
-	throttleFill   = 0.1
-)
 
 func (w *mirror) run(ctx context.Context) error {
 	src, err := w.listSource(ctx)

@@ -148,12 +148,7 @@ const packBytes = 24 << 20
 
 // load reads one blob whole. It reports false for one that vanished.
 func (w *mirror) load(ctx context.Context, m blob.Metadata, into *blobBuffer) (bool, error) {
-	// The length is given because a throttle otherwise sets aside 20 MB for each; these blobs never change it.
-	length := m.Length
-	if length == 0 {
-		length = -1
-	}
-	err := w.src.GetBlob(ctx, m.BlobID, 0, length, into)
+	err := w.src.GetBlob(ctx, m.BlobID, 0, -1, into)
 	switch {
 	case err == nil:
 	case errors.Is(err, blob.ErrBlobNotFound):
@@ -188,14 +183,14 @@ func (w *mirror) put(ctx context.Context, m blob.Metadata, data blob.Bytes) erro
 // refresh copies one of the blobs that are written again under their name, if the two differ. Times would not tell: the
 // two stores have two clocks.
 func (w *mirror) refresh(ctx context.Context, m blob.Metadata) error {
-	want, err := readSmall(ctx, w.srcPlain, m.BlobID)
+	want, err := readSmall(ctx, w.src, m.BlobID)
 	if errors.Is(err, blob.ErrBlobNotFound) {
 		return nil
 	}
 	if err != nil {
 		return AtSource(err)
 	}
-	have, err := readSmall(ctx, w.dstPlain, m.BlobID)
+	have, err := readSmall(ctx, w.dst, m.BlobID)
 	missing := errors.Is(err, blob.ErrBlobNotFound)
 	switch {
 	case err != nil && !missing:

@@ -14,7 +14,6 @@ import (
 	"github.com/kopia/kopia/repo/blob"
 	"github.com/kopia/kopia/repo/blob/filesystem"
 	"github.com/kopia/kopia/repo/blob/s3"
-	"github.com/kopia/kopia/repo/blob/throttling"
 	"github.com/kopia/kopia/repo/format"
 )
 
@@ -108,26 +107,6 @@ func (s Storage) prepare() {
 	}
 	if st, err := os.Stat(s.Filesystem.Path); err == nil && st.Mode()&os.ModeSetgid == 0 {
 		_ = os.Chmod(s.Filesystem.Path, st.Mode()|os.ModeSetgid)
-	}
-}
-
-// Throttle limits one connection; zero means no limit.
-type Throttle struct {
-	UploadBytesPerSecond   int64
-	DownloadBytesPerSecond int64
-	ReadOpsPerSecond       int64
-	WriteOpsPerSecond      int64
-}
-
-func (t Throttle) limits() *throttling.Limits {
-	if t == (Throttle{}) {
-		return nil
-	}
-	return &throttling.Limits{
-		UploadBytesPerSecond:   float64(t.UploadBytesPerSecond),
-		DownloadBytesPerSecond: float64(t.DownloadBytesPerSecond),
-		ReadsPerSecond:         float64(t.ReadOpsPerSecond),
-		WritesPerSecond:        float64(t.WriteOpsPerSecond),
 	}
 }
 
