@@ -20,8 +20,8 @@ type Migrate struct {
 	// ReportPresent writes a CopyRecord also for what was there before. It is how the full list is had, and how records
 	// are had again that were lost with a pod.
 	ReportPresent bool `json:"reportPresent,omitempty"`
-	// Cursor begins the records behind the one that an earlier result ended with.
-	Cursor string `json:"cursor,omitempty"`
+	// Cursor goes on with the records where an earlier result ended. With it, what is present is recorded in every case.
+	Cursor Cursor `json:"cursor,omitempty"`
 }
 
 // MigratePolicies says what happens to stored policies.
@@ -127,5 +127,5 @@ type MigrateResult struct {
 	// Pages is how many pages of records were written.
 	Pages int `json:"pages,omitempty"`
 	// Cursor is set where there are more records than one stream holds: ask again with it.
-	Cursor string `json:"cursor,omitempty"`
+	Cursor Cursor `json:"cursor,omitempty"`
 }

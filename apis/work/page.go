@@ -7,7 +7,7 @@ package work
 // gap means that the log was cut, and the question has to be asked again.
 type Page struct {
 	Number int `json:"number"`
-	// Cursor is what Catalog.After wants to hear for the list to go on behind this page.
+	// Cursor is what Catalog.After, or Migrate.Cursor, wants to hear for the list to go on behind this page.
 	Cursor Cursor `json:"cursor,omitempty"`
 	// Snapshots are the entries of a Bootstrap's catalog.
 	Snapshots []CatalogEntry `json:"snapshots,omitempty"`

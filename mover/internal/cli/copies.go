@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/backend"
+	"github.com/kopiur/kopiur/mover/internal/op/migrate"
 	"github.com/kopiur/kopiur/mover/internal/op/replicate"
 	"github.com/kopiur/kopiur/mover/internal/op/stream"
 )
@@ -18,6 +19,8 @@ func copies(ctx context.Context, x *execution, spec work.Spec) int {
 	switch w := spec.Operation; {
 	case w.Replicate != nil:
 		return execute(ctx, x, spec, replicate.Run, func(r *work.Result, s *work.ReplicateResult) { r.Replicate = s })
+	case w.Migrate != nil:
+		return execute(ctx, x, spec, migrate.Run, func(r *work.Result, s *work.MigrateResult) { r.Migrate = s })
 	case w.StreamSnapshot != nil:
 		return execute(ctx, x, spec, stream.Snapshot, func(r *work.Result, s *work.SnapshotResult) { r.Snapshot = s })
 	case w.StreamRestore != nil:

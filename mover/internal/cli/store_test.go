@@ -44,7 +44,9 @@ func newStore(t *testing.T, name string) *store {
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
 		if !strings.Contains(r.Header.Get("Authorization"), "Credential="+s.key+"/") {
-			s.strange.Add(1)
+			if r.Header.Get("Authorization") != "" { // the question for the store's clock has none
+				s.strange.Add(1)
+			}
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = w.Write([]byte(`<Error><Code>InvalidAccessKeyId</Code><Message>no</Message></Error>`))
 			return

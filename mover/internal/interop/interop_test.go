@@ -51,6 +51,9 @@ func newBench(t *testing.T) *bench {
 	require.NoError(t, err, "%s", out)
 	b.repo, b.source = b.dir("repo"), b.dir("source")
 	require.NoError(t, os.WriteFile(filepath.Join(b.dir("password"), work.DefaultPasswordKey), []byte(password), 0o600))
+	for _, side := range []string{"from", "to"} {
+		require.NoError(t, os.WriteFile(filepath.Join(b.dir(filepath.Join(side, work.SecretsPassword)), work.DefaultPasswordKey), []byte(password), 0o600))
+	}
 	for _, d := range []string{"auth", "cache", "work", "kopia"} {
 		b.dir(d)
 	}
@@ -83,7 +86,7 @@ func (b *bench) run(id string, o work.Operation) work.Result {
 	require.NoError(b.t, err)
 	in := func(name string) string { return filepath.Join(b.root, name) }
 	cmd := exec.CommandContext(b.t.Context(), b.mover, "run", "--password-dir", in("password"), "--auth-dir", in("auth"),
-		"--stream-socket", b.socket, "--cache-dir", in("cache"), "--work-dir", in("work"), "--termination-log", in("termination-log"))
+		"--stream-socket", b.socket, "--source-dir", in("from"), "--destination-dir", in("to"), "--cache-dir", in("cache"), "--work-dir", in("work"), "--termination-log", in("termination-log"))
 	cmd.Env = []string{work.EnvSpec + "=" + spec}
 	out, err := cmd.CombinedOutput()
 	require.NoError(b.t, err, "%s", out)
@@ -243,4 +246,50 @@ func feed(t *testing.T, socket, data string) error {
 		err = fmt.Errorf("the mover answers %d: %s", st.ExitCode, st.Message)
 	}
 	return err
+}
+
+// Copies of both kinds are repositories like any other, and kopia's own copying finds nothing left to do.
+func TestKopiaReadsCopies(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.run("r0", work.Operation{Bootstrap: &work.Bootstrap{Create: &work.Create{}}})
+	b.run("r1", work.Operation{Snapshot: &work.Snapshot{Identity: identity, Path: b.source}})
+	mirror, other := b.dir("mirror"), b.dir("other")
+	onFolder := func(path string) work.Backend { return work.Backend{Filesystem: &work.Filesystem{Path: path}} }
+	b.run("r2", work.Operation{Replicate: &work.Replicate{Destination: onFolder(mirror)}})
+	b.cli("repository", "create", "filesystem", "--path", other)
+	b.run("r3", work.Operation{Migrate: &work.Migrate{Destination: work.Repository{
+		Name: "other", Backend: onFolder(other), PasswordKey: work.DefaultPasswordKey, Username: "kopiur", Hostname: "kopiur-other",
+	}}})
+	connect := func(place string) {
+		// Kopia takes the keys from its cache for a quarter of an hour, also those of another repository.
+		require.NoError(t, os.RemoveAll(filepath.Join(b.root, "kopia", "cache")))
+		b.cli("repository", "connect", "filesystem", "--path", place, "--override-username", "kopiur", "--override-hostname", "kopiur-interop")
+	}
+	for _, place := range []string{mirror, other} {
+		connect(place)
+		b.cli("snapshot", "verify", "--verify-files-percent=100")
+		var list []listed
+		require.NoError(t, json.Unmarshal([]byte(b.cli("snapshot", "list", "--all", "--json")), &list))
+		require.Len(t, list, 1)
+		back := filepath.Join(b.root, "back", filepath.Base(place))
+		b.cli("snapshot", "restore", list[0].ID, back)
+		b.same(back)
+	}
+	connect(b.repo)
+	before := b.count(mirror)
+	b.cli("repository", "sync-to", "filesystem", "--path", mirror, "--must-exist", "--no-update")
+	assert.Equal(t, before, b.count(mirror), "nothing was missing")
+}
+
+// count counts the blobs of a place, without kopia's logs.
+func (b *bench) count(dir string) int {
+	n := 0
+	require.NoError(b.t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !strings.Contains(strings.TrimPrefix(path, dir), "_l") {
+			n++
+		}
+		return err
+	}))
+	return n
 }
