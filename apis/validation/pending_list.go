@@ -104,7 +104,6 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.source.identity", instead: "use source.fromPolicy with a SnapshotPolicy of that identity", blocks: true},
 		{path: "spec.target.populator", instead: "use target.pvc or target.pvcRef", blocks: true},
 		{path: "spec.target.streamExec", instead: "use target.pvc or target.pvcRef", blocks: true},
-		{path: "spec.subPath", instead: "the whole snapshot would be restored", blocks: true},
 		{path: "spec.credentialProjection.enabled", only: []any{true}, instead: noProjection},
 	}...),
 }

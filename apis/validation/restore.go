@@ -134,6 +134,10 @@ func subPath(at *field.Path, s *kopiurv1.RestoreSpec) Findings {
 	if s.Target.StreamExec != nil {
 		f.forbidden(at, "target.streamExec.fileName names the file already: leave subPath out")
 	}
+	if o := s.Options; o != nil && o.EnableFileDeletion != nil && *o.EnableFileDeletion {
+		f.forbidden(field.NewPath("spec", "options", "enableFileDeletion"),
+			"with subPath it would delete all of the volume but that part: leave it out, or restore into a new claim")
+	}
 	f.Merge(below(at, s.SubPath))
 	return f
 }

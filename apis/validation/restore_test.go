@@ -169,6 +169,7 @@ func TestRestoreTarget(t *testing.T) {
 		"an absolute part is refused":                      {back(part("/etc/app.conf")), `spec.subPath: Invalid value: "/etc/app.conf": write it relative to the top of the snapshot: etc/app.conf`, ""},
 		"a part that climbs is refused":                    {back(part("etc/../../root")), `spec.subPath: Invalid value: "etc/../../root": write it without ..`, ""},
 		"the top is no part":                               {back(part("/")), "leave it out for all of the snapshot", ""},
+		"a part may not cost all the rest":                 {back(part("etc"), optional(kopiurv1.RestoreOptions{EnableFileDeletion: new(true)})), "spec.options.enableFileDeletion: Forbidden: with subPath it would delete all of the volume but that part", ""},
 		"a stream names its file already":                  {back(streaming(unchanged), part("dumps")), "spec.subPath: Forbidden: target.streamExec.fileName names the file already", ""},
 		"copies of a ClusterRepository's Secrets pass":     {back(projected(kopiurv1.RepositoryRef{Name: "nas", Kind: kopiurv1.KindClusterRepository})), "", ""},
 		"copies of a Repository's Secrets are not made":    {back(projected(kopiurv1.RepositoryRef{Name: "nas"})), "", "Secrets of a Repository are never copied"},

@@ -63,10 +63,6 @@ func TestGates(t *testing.T) {
 			})),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.target.streamExec",
 		},
-		"a part of a snapshot is not carried out yet, and all of it is not what was asked for": {
-			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.SubPath = "etc/app.conf" })),
-			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.subPath",
-		},
 		"an inherited user is not carried out yet": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
 				s.Mover = &kopiurv1.MoverSpec{InheritSecurityContextFrom: &kopiurv1.InheritSecurityContextFrom{Snapshot: &kopiurv1.InheritFromSnapshot{}}}
@@ -326,6 +322,12 @@ func TestTarget(t *testing.T) {
 		t.Parallel()
 		p := restore.Decide(fromSnapshot(spec(func(s *kopiurv1.RestoreSpec) { s.CredentialProjection = &kopiurv1.CredentialProjection{} })), now)
 		assert.NotNil(t, p.Job)
+	})
+	t.Run("a part of the snapshot is restored, and not all of it", func(t *testing.T) {
+		t.Parallel()
+		p := restore.Decide(fromSnapshot(spec(func(s *kopiurv1.RestoreSpec) { s.SubPath = "etc/app.conf" })), now)
+		require.NotNil(t, p.Job)
+		assert.Equal(t, "etc/app.conf", workOf(p.Job).Operation.Restore.SubPath)
 	})
 	t.Run("a claim in use is restored into, and its pod named", func(t *testing.T) {
 		t.Parallel()

@@ -177,7 +177,7 @@ func (d *decision) startRestore() bool {
 		return d.sum(Ready, 0, kopiurv1.ReasonNoSnapshotContinue,
 			"there was no snapshot to restore; claim %s was left as it is", TargetClaim(d.Restore))
 	}
-	op := &work.Restore{SnapshotID: pin.KopiaSnapshotID, TargetPath: work.TargetDir, Options: Options(d.Restore.Spec.Options)}
+	op := &work.Restore{SnapshotID: pin.KopiaSnapshotID, SubPath: d.Restore.Spec.SubPath, TargetPath: work.TargetDir, Options: Options(d.Restore.Spec.Options)}
 	if i := pin.Identity; i != nil {
 		op.Identity = work.Identity{Username: i.Username, Hostname: i.Hostname, Path: i.SourcePath}
 	}
