@@ -39,6 +39,8 @@ const (
 	TargetDir = "/restore"
 	// ScratchDir is where a deep verification restores to.
 	ScratchDir = "/scratch"
+	// ScratchData is the folder below it that holds what was restored, for a check of the user's own.
+	ScratchData = "kopiur-restored"
 	// SourceDevice and TargetDevice are where the block device of a source or target without a file system is.
 	SourceDevice = "/dev/kopiur-source"
 	TargetDevice = "/dev/kopiur-target"

@@ -150,6 +150,8 @@ func space(err error) (work.Code, string) {
 		return "", ""
 	}
 	switch {
+	case errors.Is(err, engine.ErrScratch):
+		return work.CodeNoSpace, "the scratch volume is too small for what is restored into it"
 	case errors.Is(err, engine.ErrTarget):
 		return work.CodeNoSpace, "the target of the restore is full"
 	case errors.Is(err, engine.ErrStorage):
@@ -161,6 +163,9 @@ func space(err error) (work.Code, string) {
 
 // side is about the data: the source of a backup, the target of a restore.
 func side(err error) (work.Code, string) {
+	if errors.Is(err, engine.ErrScratch) {
+		return work.CodeScratchNotWritable, "the scratch volume cannot be written: " + reason(err)
+	}
 	source := errors.Is(err, engine.ErrSource)
 	if !source && !errors.Is(err, engine.ErrTarget) {
 		return "", ""

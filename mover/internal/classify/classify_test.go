@@ -26,6 +26,8 @@ import (
 
 func storage(err error) error { return fmt.Errorf("%w: %w", engine.ErrStorage, err) }
 
+func target(err error) error { return fmt.Errorf("%w: %w", engine.ErrTarget, err) }
+
 // get is how net/http wraps what a connection ran into.
 func get(err error) error { return storage(&url.Error{Op: "Get", URL: "https://s3", Err: err}) }
 
@@ -52,6 +54,14 @@ func TestOutcome(t *testing.T) {
 		"a bad CA bundle":              {engine.ErrBadCA, work.CodeMissingCredentials, "CA bundle"},
 		"a bad spec":                   {backend.ErrInvalidSpec, work.CodeInvalidSpec, ""},
 		"a bad creation option":        {engine.ErrInvalidOption, work.CodeInvalidSpec, ""},
+		"a full scratch volume":        {fmt.Errorf("%w: %w", engine.ErrScratch, target(syscall.ENOSPC)), work.CodeNoSpace, "scratch volume is too small"},
+		"a scratch volume of others":   {fmt.Errorf("%w: %w", engine.ErrScratch, target(syscall.EACCES)), work.CodeScratchNotWritable, "permission denied"},
+		"another snapshot":             {engine.ErrMismatch, work.CodeSnapshotMismatch, "not the snapshot"},
+		"maintenance of somebody else": {fmt.Errorf("%w: root@laptop", engine.ErrForeignOwner), work.CodeLeaseHeldByOther, "root@laptop"},
+		"a second maintenance":         {engine.ErrNothingRan, work.CodeLocked, "under way"},
+		"a snapshot in ruins":          {engine.ErrUndecodable, work.CodeVerificationFailed, "cannot be decoded"},
+		"clocks that disagree":         {engine.ErrClockSkew, work.CodeClockSkew, "clocks"},
+		"requests out of time":         {storage(minio.ErrorResponse{Code: "RequestTimeTooSkewed", StatusCode: 403}), work.CodeClockSkew, "clock"},
 		"an upgrade lock":              {storage(engine.ErrUpgrading), work.CodeLocked, "upgrading"},
 		"refused by signature":         {storage(minio.ErrorResponse{Code: "SignatureDoesNotMatch", StatusCode: 403}), work.CodeAccessDenied, "SignatureDoesNotMatch"},
 		"an unknown access key":        {storage(minio.ErrorResponse{Code: "InvalidAccessKeyId", StatusCode: 403}), work.CodeAccessDenied, "credentials"},

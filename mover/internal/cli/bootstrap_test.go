@@ -200,3 +200,16 @@ func TestPagesAreOneLineEach(t *testing.T) {
 		require.NoError(t, d.Decode(&e), "%s", line)
 	}
 }
+
+// dropping is a store that has lost its blobs of data, and says so, once missing is set.
+func dropping(missing *bool) func(http.Handler) http.Handler {
+	return func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if *missing && strings.Contains(r.URL.Path, "/apps/p") {
+				http.NotFound(w, r)
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	}
+}

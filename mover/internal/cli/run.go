@@ -23,6 +23,7 @@ import (
 	"github.com/kopiur/kopiur/mover/internal/op/resolve"
 	"github.com/kopiur/kopiur/mover/internal/op/restore"
 	"github.com/kopiur/kopiur/mover/internal/op/snapshot"
+	"github.com/kopiur/kopiur/mover/internal/op/verify"
 )
 
 // umask lets the group of a shared filesystem repository in, and nobody else.
@@ -93,6 +94,8 @@ func (o *runOptions) run(ctx context.Context, p Process) int {
 		return execute(ctx, x, spec, deleteop.Run, func(r *work.Result, d *work.DeleteResult) { r.Delete = d })
 	case w.Maintain != nil:
 		return execute(ctx, x, spec, maintain.Run, func(r *work.Result, m *work.MaintainResult) { r.Maintain = m })
+	case w.Verify != nil:
+		return execute(ctx, x, spec, verify.Run, func(r *work.Result, v *work.VerifyResult) { r.Verify = v })
 	case w.Pin != nil:
 		return execute(ctx, x, spec, pin.Run, func(r *work.Result, d *work.PinResult) { r.Pin = d })
 	default:

@@ -149,7 +149,7 @@ func TestFailuresAreToldApart(t *testing.T) {
 			}
 		}, work.CodeNotFound, 20, ""},
 	} {
-		for _, op := range []string{"bootstrap", "snapshot", "resolve", "restore", "delete", "pin", "maintain"} {
+		for _, op := range []string{"bootstrap", "snapshot", "resolve", "restore", "delete", "pin", "maintain", "verify"} {
 			if name == "no source" && op != "snapshot" && op != "restore" {
 				continue
 			}
@@ -165,6 +165,7 @@ func TestFailuresAreToldApart(t *testing.T) {
 					"restore":   {Restore: &work.Restore{SnapshotID: id, TargetPath: p.target}},
 					"delete":    {Delete: work.NewDelete([]work.SnapshotKey{{SnapshotID: id, Identity: identity}})},
 					"pin":       {Pin: &work.Pin{Snapshot: work.SnapshotKey{SnapshotID: id, Identity: identity}, Pinned: true}},
+					"verify":    {Verify: &work.Verify{Identities: []work.Identity{identity}, Quick: &work.QuickVerify{}}},
 					"maintain":  {Maintain: &work.Maintain{Mode: work.MaintenanceFull}},
 				}[op])
 				tc.arrange(p, &s)

@@ -49,6 +49,8 @@ var (
 	ErrSource = errors.New("the source cannot be read")
 	// ErrTarget wraps a fault of the target of a restore.
 	ErrTarget = errors.New("the target cannot be written")
+	// ErrScratch wraps a fault of the scratch volume of a verification.
+	ErrScratch = errors.New("the scratch volume cannot be used")
 	// ErrInterrupted: an upload was cancelled and saved as a checkpoint.
 	ErrInterrupted = errors.New("interrupted; what was stored is kept as a checkpoint")
 	// ErrInvalidOption: the user asks for something that kopia does not know.

@@ -47,6 +47,8 @@ type Restore struct {
 
 	Progress *Counters
 
+	// sum is told the checksum of every file that was written.
+	sum func(rel string, sum []byte) error
 	// wrap stands between the restore and its target in tests.
 	wrap func(targetDir) targetDir
 }

@@ -6,8 +6,10 @@ package engine
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/fnv"
 	"io"
 	"io/fs"
@@ -184,8 +186,17 @@ func (w *restorer) content(ctx context.Context, at place, rel string, e *snapsho
 	if err != nil {
 		return err //nolint:wrapcheck // the caller adds the path
 	}
-	if err = w.copy(ctx, f, rd); err == nil {
+	var src io.Reader = rd
+	var h hash.Hash
+	if w.sum != nil {
+		h = sha256.New()
+		src = io.TeeReader(rd, h)
+	}
+	if err = w.copy(ctx, f, src); err == nil {
 		w.attributes(f, rel, e)
+		if h != nil {
+			err = w.sum(rel, h.Sum(nil))
+		}
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr

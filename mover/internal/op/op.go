@@ -9,6 +9,8 @@ package op
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/kopiur/kopiur/apis/work"
@@ -30,6 +32,8 @@ type Env struct {
 	WorkDir  string
 	// ReadsOnce is set by an operation that reads each piece of content once.
 	ReadsOnce bool
+	// FreshCache is set by an operation that wants to hear from the store, not from what an earlier mover has kept of it.
+	FreshCache bool
 	// Soft ends before the context of the call, and tells an operation to save what it has.
 	Soft context.Context //nolint:containedctx // a second, softer deadline of the same call
 	// Parallel is how many files the machine's limits allow at a time, InFlight how many bytes of whole blobs; 0 is no
@@ -74,8 +78,24 @@ func (e Env) Connection(r work.Repository, m Mode) (engine.Connection, error) {
 		// seven times as long. (A cache for metadata alone is not possible: kopia then has none and uses it all the same.)
 		c.Cache = engine.Cache{}
 	}
+	if e.FreshCache && c.Cache.Dir != "" {
+		c.Cache.Dir = filepath.Join(c.Cache.Dir, freshCache)
+		if err := renew(c.Cache.Dir); err != nil {
+			c.Cache = engine.Cache{}
+		}
+	}
 	c.WorkDir, c.Clock = e.WorkDir, e.Clock
 	return c, nil
+}
+
+// freshCache is the part of a cache volume that is emptied before it is used.
+const freshCache = "fresh"
+
+func renew(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err //nolint:wrapcheck // the caller does without
+	}
+	return os.Mkdir(dir, 0o700) //nolint:wrapcheck // the caller does without
 }
 
 // Open connects to a repository that must exist.

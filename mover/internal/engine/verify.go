@@ -1,0 +1,286 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net"
+	"path"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/kopia/kopia/repo/blob"
+	"github.com/kopia/kopia/repo/content"
+	"github.com/kopia/kopia/repo/object"
+	"github.com/kopia/kopia/snapshot"
+	"github.com/minio/minio-go/v7"
+)
+
+// Verify says how thoroughly snapshots are looked through.
+type Verify struct {
+	// ReadPercent is how many of a hundred files are read to their end.
+	ReadPercent int64
+	// Parallel folders and FileParallel files are looked at side by side, and Queue files may wait for their turn.
+	Parallel, FileParallel, Queue int
+	// MaxErrors ends the verification early; 0 means never.
+	MaxErrors int64
+	Progress  *Counters
+}
+
+// Verified is what was found. Each file and folder counts once, in however many snapshots it is.
+type Verified struct {
+	Files, Bytes         int64
+	FilesRead, BytesRead int64
+	// Errors counts damage, Faults are the first of it.
+	Errors int64
+	Faults []Fault
+}
+
+// errDamaged is damage that kopia has no error for.
+var errDamaged = errors.New("damaged")
+
+// Verify walks snapshots and looks up every piece of them: that the index knows it, and that the blob it names is there
+// and long enough. It goes on past damage, and ends where the store does not answer: that proves nothing.
+func (r *Repository) Verify(ctx context.Context, all []Snapshot, o Verify) (Verified, error) {
+	// After the snapshots, so that whatever they consist of has been stored by now.
+	blobs, err := blob.ReadBlobMap(ctx, r.rep.BlobReader())
+	if err != nil {
+		return Verified{}, fmt.Errorf("%w: list blobs: %w", ErrStorage, err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	v := &verifier{
+		Verify: o, repo: r, blobs: blobs, cancel: cancel, seen: map[uint64]struct{}{},
+		slot: make(chan struct{}, max(o.Parallel-1, 0)), files: make(chan verifyFile, max(o.Queue, 1)),
+	}
+	var workers sync.WaitGroup
+	for range max(o.FileParallel, 1) {
+		workers.Go(func() {
+			for f := range v.files {
+				if ctx.Err() == nil {
+					v.file(ctx, f)
+				}
+			}
+		})
+	}
+	for _, s := range all {
+		root := s.Identity.String() + "@" + s.Start.Truncate(time.Second).Format(time.RFC3339)
+		if s.manifest == nil || s.manifest.RootEntry == nil {
+			v.fault(root, errNoRoot)
+			continue
+		}
+		v.entry(ctx, root, s.manifest.RootEntry)
+	}
+	close(v.files)
+	workers.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, errEnough) {
+		return v.out, fmt.Errorf("verify snapshots: %w", err)
+	}
+	return v.out, nil
+}
+
+// errEnough ends a verification that has found as much as it was asked for.
+var errEnough = errors.New("enough damage was found")
+
+type verifyFile struct {
+	path string
+	e    *snapshot.DirEntry
+}
+
+type verifier struct {
+	Verify
+
+	repo   *Repository
+	blobs  map[blob.ID]blob.Metadata
+	cancel context.CancelCauseFunc
+	slot   chan struct{}
+	files  chan verifyFile
+
+	mu sync.Mutex
+	// seen are hashes of object ids: the ids themselves would be the largest thing in memory.
+	seen map[uint64]struct{}
+	out  Verified
+}
+
+// first reports that an object is met for the first time.
+func (v *verifier) first(id object.ID) bool {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id.String()))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, known := v.seen[h.Sum64()]
+	v.seen[h.Sum64()] = struct{}{}
+	return !known
+}
+
+func (v *verifier) entry(ctx context.Context, at string, e *snapshot.DirEntry) {
+	switch {
+	case ctx.Err() != nil || !v.first(e.ObjectID):
+	case e.Type == snapshot.EntryTypeDirectory:
+		v.dir(ctx, at, e)
+	default:
+		select {
+		case v.files <- verifyFile{at, e}:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (v *verifier) dir(ctx context.Context, at string, e *snapshot.DirEntry) {
+	if err := v.pieces(ctx, e.ObjectID); err != nil {
+		v.found(ctx, at, err)
+		return
+	}
+	entries, err := v.repo.readDir(ctx, e)
+	if err != nil {
+		v.found(ctx, at, err)
+		return
+	}
+	var wg sync.WaitGroup
+	for _, c := range entries {
+		below := path.Join(at, c.Name)
+		if c.Type != snapshot.EntryTypeDirectory {
+			v.entry(ctx, below, c)
+			continue
+		}
+		select {
+		case v.slot <- struct{}{}:
+			wg.Go(func() {
+				defer func() { <-v.slot }()
+				v.entry(ctx, below, c)
+			})
+		default:
+			v.entry(ctx, below, c)
+		}
+	}
+	wg.Wait()
+}
+
+func (v *verifier) file(ctx context.Context, f verifyFile) {
+	err := v.pieces(ctx, f.e.ObjectID)
+	read := int64(-1)
+	if err == nil && rand.Int64N(100) < v.ReadPercent { //nolint:gosec // a sample
+		read, err = v.read(ctx, f.e)
+	}
+	v.mu.Lock()
+	v.out.Files++
+	v.out.Bytes += f.e.FileSize
+	if read >= 0 {
+		v.out.FilesRead++
+		v.out.BytesRead += read
+	}
+	v.mu.Unlock()
+	v.Progress.Files.Add(1)
+	v.Progress.Bytes.Add(f.e.FileSize)
+	if err != nil {
+		v.found(ctx, f.path, err)
+	}
+}
+
+// pieces looks up everything one object consists of.
+func (v *verifier) pieces(ctx context.Context, id object.ID) error {
+	ids, err := v.repo.rep.VerifyObject(ctx, id)
+	if err != nil {
+		return err //nolint:wrapcheck // kopia's words are the fault's
+	}
+	for _, c := range ids {
+		if err := v.piece(ctx, c, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier) piece(ctx context.Context, id content.ID, again bool) error {
+	info, err := v.repo.rep.ContentInfo(ctx, id)
+	if err != nil {
+		return err //nolint:wrapcheck // kopia's words are the fault's
+	}
+	md, ok := v.blobs[info.PackBlobID]
+	if !ok && again {
+		// It may have come, and the index may have moved on, since the list was made.
+		md, err = v.repo.rep.BlobReader().GetMetadata(ctx, info.PackBlobID)
+		switch {
+		case err == nil:
+			ok = true
+		case !errors.Is(err, blob.ErrBlobNotFound):
+			return err //nolint:wrapcheck // kopia's words are the fault's
+		default:
+			if err := v.repo.rep.Refresh(ctx); err != nil {
+				return err //nolint:wrapcheck // kopia's words are the fault's
+			}
+			return v.piece(ctx, id, false)
+		}
+	}
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: blob %s is missing", errDamaged, info.PackBlobID)
+	case int64(info.PackOffset)+int64(info.PackedLength) > md.Length:
+		return fmt.Errorf("%w: blob %s is shorter than its index says", errDamaged, info.PackBlobID)
+	}
+	return nil
+}
+
+func (v *verifier) read(ctx context.Context, e *snapshot.DirEntry) (int64, error) {
+	rd, err := v.repo.rep.OpenObject(ctx, e.ObjectID)
+	if err != nil {
+		return 0, err //nolint:wrapcheck // kopia's words are the fault's
+	}
+	defer rd.Close()
+	buf, _ := buffers.Get().(*[copyBuffer]byte)
+	defer buffers.Put(buf)
+	n, err := io.CopyBuffer(io.Discard, struct{ io.Reader }{rd}, buf[:])
+	if err == nil && e.Type == snapshot.EntryTypeFile && n != e.FileSize {
+		err = fmt.Errorf("%w: %d bytes are stored of %d", errDamaged, n, e.FileSize)
+	}
+	return n, err //nolint:wrapcheck // kopia's words are the fault's
+}
+
+// found sorts an error: damage is counted, everything else ends the verification.
+func (v *verifier) found(ctx context.Context, at string, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case storeFailed(err):
+		v.cancel(fmt.Errorf("%w: %s: %w", ErrStorage, at, err))
+	default:
+		v.fault(at, err)
+	}
+}
+
+func (v *verifier) fault(at string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.out.Errors++
+	if len(v.out.Faults) < MaxPaths {
+		v.out.Faults = append(v.out.Faults, Fault{Path: at, Reason: err.Error(), Cause: err})
+	}
+	if v.MaxErrors > 0 && v.out.Errors >= v.MaxErrors {
+		v.cancel(errEnough)
+	}
+}
+
+// storeFailed tells a store that does not give what it has from one that has not got it, or something else in its place.
+// Kopia has no types for what it cannot decode, so it is what is left.
+func storeFailed(err error) bool {
+	var (
+		answer minio.ErrorResponse
+		netErr net.Error
+		errno  syscall.Errno
+	)
+	switch {
+	case errors.Is(err, blob.ErrBlobNotFound), errors.Is(err, blob.ErrInvalidRange), errors.Is(err, errDamaged), errors.Is(err, ErrBadName),
+		errors.Is(err, object.ErrObjectNotFound), errors.Is(err, content.ErrContentNotFound):
+		return false
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
+		return true
+	default:
+		return errors.As(err, &answer) || errors.As(err, &netErr) || errors.As(err, &errno) || errors.Is(err, blob.ErrInvalidCredentials)
+	}
+}

@@ -1,0 +1,186 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package verify proves that snapshots can be restored, by looking up all they consist of or by restoring one. It tells
+// damage from a store that does not answer, which proves nothing.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/mover/internal/backend"
+	"github.com/kopiur/kopiur/mover/internal/classify"
+	"github.com/kopiur/kopiur/mover/internal/engine"
+	"github.com/kopiur/kopiur/mover/internal/op"
+)
+
+const (
+	// defaultQueue is kopia's own.
+	defaultQueue = 20000
+	// maxParallel bounds what a user may ask for by mistake.
+	maxParallel = 256
+)
+
+// Run is the operation.
+func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.VerifyResult, err error) {
+	defer func() { err = op.Cause(env.Soft, err) }()
+	s := *spec.Operation.Verify
+	if err := check(s); err != nil {
+		return nil, err
+	}
+	env.FreshCache, env.ReadsOnce = true, true
+	r, err := env.Open(env.Soft, spec.Repository, op.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = env.Close(ctx, r, err) }()
+	all, err := snapshots(env.Soft, r, s)
+	if err != nil {
+		return nil, err
+	}
+	if s.Quick != nil {
+		return quick(env, r, all, *s.Quick)
+	}
+	return deep(env, r, all, *s.Deep)
+}
+
+func check(s work.Verify) error {
+	if (s.Quick == nil) == (s.Deep == nil) {
+		return fmt.Errorf("%w: a verification is either quick or deep", backend.ErrInvalidSpec)
+	}
+	if (s.Snapshot == nil) == (len(s.Identities) == 0) {
+		return fmt.Errorf("%w: a verification is of either a snapshot or identities", backend.ErrInvalidSpec)
+	}
+	for _, id := range s.Identities {
+		if id.Username == "" || id.Hostname == "" || id.Path == "" {
+			return fmt.Errorf("%w: verify %s: an identity needs a username, a hostname and a path", backend.ErrInvalidSpec, op.Identity(id))
+		}
+	}
+	if q := s.Quick; q != nil && (q.FilesPercent < 0 || q.Parallel < 0 || q.FileParallelism < 0 || q.FileQueueLength < 0 || q.MaxErrors < 0) {
+		return fmt.Errorf("%w: a number of the verification is negative", backend.ErrInvalidSpec)
+	}
+	if d := s.Deep; d != nil && d.ScratchPath == "" {
+		return fmt.Errorf("%w: a deep verification needs a scratch folder", backend.ErrInvalidSpec)
+	}
+	return nil
+}
+
+// snapshots are the complete ones that are meant.
+func snapshots(ctx context.Context, r *engine.Repository, s work.Verify) ([]engine.Snapshot, error) {
+	if s.Snapshot != nil {
+		key, err := op.Key(*s.Snapshot)
+		if err != nil {
+			return nil, err
+		}
+		one, err := r.Locate(ctx, key)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // says what and where
+		}
+		return []engine.Snapshot{one}, nil
+	}
+	var all []engine.Snapshot
+	for _, id := range s.Identities {
+		some, err := r.List(ctx, op.Identity(id))
+		if err != nil {
+			return nil, err //nolint:wrapcheck // says what and where
+		}
+		for _, one := range some {
+			if one.Complete() {
+				all = append(all, one)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, &classify.Coded{Code: work.CodeNotFound, Message: "there is no complete snapshot to verify yet"}
+	}
+	return all, nil
+}
+
+func quick(env op.Env, r *engine.Repository, all []engine.Snapshot, q work.QuickVerify) (*work.VerifyResult, error) {
+	out, err := r.Verify(env.Soft, all, engine.Verify{
+		ReadPercent: q.FilesPercent, Parallel: or(q.Parallel, env.Parallel), FileParallel: or(q.FileParallelism, env.Parallel),
+		Queue: queue(q.FileQueueLength), MaxErrors: int64(q.MaxErrors), Progress: env.Progress,
+	})
+	newest := all[0]
+	for _, s := range all[1:] {
+		if s.Start.After(newest.Start) {
+			newest = s
+		}
+	}
+	res := &work.VerifyResult{
+		Tier: work.TierQuick, Snapshot: described(newest), Snapshots: int64(len(all)),
+		Files: out.Files, Bytes: out.Bytes, FilesRead: out.FilesRead, BytesRead: out.BytesRead,
+		Errors: out.Errors, Faults: op.Faults(out.Faults),
+	}
+	report(env, out.Faults)
+	if err != nil {
+		return res, err //nolint:wrapcheck // says what and where
+	}
+	if out.Errors > 0 {
+		return res, &classify.Coded{Code: work.CodeVerificationFailed, Message: fmt.Sprintf(
+			"%d files or folders of %d snapshots are damaged; the log names the first of them", out.Errors, len(all))}
+	}
+	return res, nil
+}
+
+func deep(env op.Env, r *engine.Repository, all []engine.Snapshot, d work.DeepVerify) (*work.VerifyResult, error) {
+	s, found, partial := engine.NewestWhole(all)
+	if !found {
+		return nil, &classify.Coded{Code: work.CodeNotFound, Message: fmt.Sprintf(
+			"there is no snapshot to restore: %d are complete and lack entries that could not be read", partial)}
+	}
+	out, err := r.VerifyDeep(env.Soft, s, engine.Deep{
+		Scratch: d.ScratchPath, Name: work.ScratchData, Parallel: or(d.Parallel, env.Parallel), Keep: d.Keep, Progress: env.Progress,
+	})
+	res := &work.VerifyResult{
+		Tier: work.TierDeep, Snapshot: described(s), Snapshots: 1, Files: s.Files, Bytes: s.Size,
+		Errors: out.Errors, Faults: op.Faults(out.Faults),
+		Restored: &work.VerifiedRestore{Files: out.Files, Bytes: out.Bytes, ChecksumMatches: out.Matches},
+	}
+	report(env, out.Faults)
+	switch {
+	case err != nil:
+		return res, err //nolint:wrapcheck // says what and where
+	case out.Errors > 0:
+		return res, &classify.Coded{Code: work.CodeVerificationFailed, Message: fmt.Sprintf(
+			"the restore of the snapshot of %s failed its verification: %d faults; the log names the first of them", op.Whole(s.Start).Format(timeFormat), out.Errors)}
+	case !out.Matches:
+		return res, &classify.Coded{Code: work.CodeVerificationFailed, Message: "the number of files on the scratch volume is not the number of files restored"}
+	}
+	return res, nil
+}
+
+const timeFormat = "2006-01-02T15:04:05Z07:00"
+
+func described(s engine.Snapshot) *work.VerifiedSnapshot {
+	return &work.VerifiedSnapshot{
+		SnapshotID: s.ID, Identity: work.Identity{Username: s.Identity.Username, Hostname: s.Identity.Hostname, Path: s.Identity.Path},
+		StartTime: op.Whole(s.Start), EndTime: op.Whole(s.End),
+	}
+}
+
+// report puts faults into the log, where they are whole: a result may have to leave some out.
+func report(env op.Env, faults []engine.Fault) {
+	for _, f := range faults {
+		if !errors.Is(f.Cause, context.Canceled) {
+			env.Log("error", fmt.Sprintf("Damage at %s: %s", f.Path, f.Reason))
+		}
+	}
+}
+
+func queue(n int) int {
+	if n == 0 {
+		return defaultQueue
+	}
+	return min(n, 10*defaultQueue)
+}
+
+func or(n, def int) int {
+	if n <= 0 {
+		return max(def, 1)
+	}
+	return min(n, maxParallel)
+}
