@@ -75,9 +75,11 @@ func noVolume(in *connect.Input) {
 func noConsent(in *connect.Input) {
 	in.Permitted = gates.Verdict{Reason: kopiurv1.ReasonPrivilegedMoverNotPermitted, Message: "annotate"}
 }
+
 func impossible(in *connect.Input) {
 	in.Refusal = validation.Refusal{Reason: kopiurv1.ReasonInvalidSpec, Message: "a volume would hide another"}
 }
+
 func onAzure(in *connect.Input) {
 	in.Spec.Backend = kopiurv1.Backend{Azure: &kopiurv1.AzureBackend{Container: "backups"}}
 	in.Refusal = validation.Refusal{Reason: kopiurv1.ReasonNotYetSupported, Message: "spec.backend.azure"}
