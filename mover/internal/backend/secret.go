@@ -134,3 +134,13 @@ func PasswordKeyError(key, problem string) error {
 	}
 	return &KeyError{Object: passwordObject, Key: key, Problem: problem}
 }
+
+// GoodPassword refuses to create a repository with a password that ends in white space: nobody would think of it when
+// typing the password years later.
+func GoodPassword(key, password string) error {
+	if space := TrailingSpace(password); space != "" {
+		return PasswordKeyError(key, "ends in "+space+"; a repository is not created with it, "+
+			"because nobody would think of it when typing the password years later")
+	}
+	return nil
+}

@@ -56,6 +56,11 @@ func Create(ctx context.Context, c Connection, o CreateOptions) error {
 	if err := c.missing(loc); !errors.Is(err, ErrNotInitialized) {
 		return err
 	}
+	return c.initialize(ctx, o, loc)
+}
+
+// initialize makes a repository in a place that was looked at.
+func (c Connection) initialize(ctx context.Context, o CreateOptions, loc location) error {
 	st, err := c.Storage.open(ctx)
 	if err != nil {
 		return err

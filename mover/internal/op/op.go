@@ -208,3 +208,11 @@ func Or(b *bool, def bool) bool {
 	}
 	return *b
 }
+
+// CreateOptions maps the parameters of a new repository.
+func CreateOptions(c work.Create) engine.CreateOptions {
+	return engine.CreateOptions{
+		Hash: c.Hash, Splitter: c.Splitter, Encryption: c.Encryption,
+		ECC: c.ECCAlgorithm, ECCOverheadPercent: c.ECCOverheadPercent,
+	}
+}

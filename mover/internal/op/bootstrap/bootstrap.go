@@ -59,11 +59,10 @@ func connect(ctx context.Context, spec work.Spec, c engine.Connection) (_ *engin
 	if !errors.Is(err, engine.ErrNotInitialized) || create == nil || c.ReadOnly || c.ExpectedUniqueID != "" {
 		return r, false, err //nolint:wrapcheck // says what and where
 	}
-	if space := backend.TrailingSpace(c.Password); space != "" {
-		return nil, false, backend.PasswordKeyError(spec.Repository.PasswordKey, "ends in "+space+"; a repository is not created with it, "+
-			"because nobody would think of it when typing the password years later")
+	if err := backend.GoodPassword(spec.Repository.PasswordKey, c.Password); err != nil {
+		return nil, false, err //nolint:wrapcheck // a sentence for the user already
 	}
-	if err := engine.Create(ctx, c, createOptions(*create)); err != nil {
+	if err := engine.Create(ctx, c, op.CreateOptions(*create)); err != nil {
 		return nil, false, err //nolint:wrapcheck // says what and where
 	}
 	r, err = engine.Open(ctx, c)
@@ -150,11 +149,4 @@ func describe(ctx context.Context, env op.Env, c engine.Connection, r *engine.Re
 	}
 	res.Catalog, err = catalog(env.Page, st.Complete, s.Catalog.After)
 	return err
-}
-
-func createOptions(c work.Create) engine.CreateOptions {
-	return engine.CreateOptions{
-		Hash: c.Hash, Splitter: c.Splitter, Encryption: c.Encryption,
-		ECC: c.ECCAlgorithm, ECCOverheadPercent: c.ECCOverheadPercent,
-	}
 }
