@@ -29,9 +29,9 @@ import (
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // served is the handler over a connection.
-func served(t *testing.T, rules Rules, lookups Lookups) *httptest.Server {
+func served(t *testing.T, rules Rules) *httptest.Server {
 	t.Helper()
-	h, err := Handler(logr.Discard(), NewValidator(rules, NewOthers(lookups, clocktesting.NewFakePassiveClock(now))), NewMutator(rules))
+	h, err := Handler(logr.Discard(), NewValidator(rules, NewOthers(&world{}, clocktesting.NewFakePassiveClock(now))), NewMutator(rules))
 	require.NoError(t, err)
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
@@ -133,7 +133,7 @@ func TestValidate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := post(t, served(t, quotas(), nil), PathValidate, "Snapshot", tc.object, tc.old)
+			got := post(t, served(t, quotas()), PathValidate, "Snapshot", tc.object, tc.old)
 			assert.Equal(t, len(tc.want) == 0, got.Allowed)
 			assert.Equal(t, tc.wantWarnings, got.Warnings)
 			if got.Allowed {
@@ -155,7 +155,7 @@ func TestValidate(t *testing.T) {
 
 func TestWhatCannotBeReadDoesNotPass(t *testing.T) {
 	t.Parallel()
-	s := served(t, Standard(), nil)
+	s := served(t, Standard())
 	for name, tc := range map[string]struct{ kind, object, old, want string }{
 		"a number for a text":             {"Snapshot", snapshot(`{"description":5}`), "", "read Snapshot: "},
 		"a stored object that is another": {"Snapshot", snapshot(`{}`), snapshot(`{"tags":[]}`), "the stored object: read Snapshot: "},
@@ -180,7 +180,7 @@ func TestWhatCannotBeReadDoesNotPass(t *testing.T) {
 
 func TestMutate(t *testing.T) {
 	t.Parallel()
-	s := served(t, Standard(), nil)
+	s := served(t, Standard())
 	const config, policy = "/metadata/labels/kopiur.home-operations.com~1config", "/metadata/labels/kopiur.home-operations.com~1policy"
 	withLabels := func(labels string) string {
 		return `{"apiVersion":"kopiur.home-operations.com/v1alpha1","kind":"Snapshot","metadata":{"name":"x","labels":` + labels + `},"spec":{"policyRef":{"name":"data"}}}`
@@ -231,7 +231,7 @@ func TestMetrics(t *testing.T) {
 		}
 		return validation.Findings{}
 	}
-	s := served(t, rules, nil)
+	s := served(t, rules)
 	post(t, s, PathValidate, "Maintenance", `{"spec":{"repository":{"name":"nas"}}}`, "")
 	post(t, s, PathValidate, "Maintenance", `{"spec":{}}`, "")
 	post(t, s, PathValidate, "Maintenance", `{"spec":5}`, "")

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -19,6 +20,9 @@ import (
 
 	"github.com/kopiur/kopiur/apis/validation"
 )
+
+// patience bounds all that is looked up for one answer, which an API server waits for.
+const patience = 2 * time.Second
 
 // Validator answers validating admission.
 type Validator struct {
@@ -41,15 +45,20 @@ func (v *Validator) Handle(ctx context.Context, req ctrladmission.Request) ctrla
 		count(req.Kind.Kind, decisionErrored)
 		return ctrladmission.Errored(http.StatusBadRequest, err)
 	}
+	looking, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	found := v.rules.Object(object)
+	found.Merge(v.others.Object(looking, object))
+	if old != nil {
+		before := v.rules.Object(old)
+		before.Merge(v.others.Object(looking, old))
+		found = settled(found, before)
+		found.Merge(v.rules.Update(object, old))
+		found.Merge(v.others.Update(looking, object, old))
+	}
 	for _, p := range v.rules.Pending(object) {
 		found.Warnings = append(found.Warnings, p.Message())
 	}
-	if old != nil {
-		found = settled(found, v.rules.Object(old))
-		found.Merge(v.rules.Update(object, old))
-	}
-	found.Merge(v.others.Check(ctx, object, old))
 	response := answer(req, object, found)
 	decision := decisionAllowed
 	if !response.Allowed {

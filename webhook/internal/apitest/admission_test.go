@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,7 +57,7 @@ func TestRefusal(t *testing.T) {
 	e.warnings.take()
 	require.NoError(t, e.try(m))
 	if len(validation.NotYetSupported(m)) > 0 {
-		assert.Contains(t, strings.Join(e.warnings.take(), "\n"), "does not maintain repositories")
+		assert.Contains(t, join(e.warnings.take()), "does not maintain repositories")
 	}
 
 	// What only the present time says.

@@ -246,3 +246,5 @@ func (e *env) repository(name string) *kopiurv1.Repository {
 func (e *env) try(o client.Object) error {
 	return e.client.Create(e.t.Context(), o, client.DryRunAll)
 }
+
+func join(lines []string) string { return strings.Join(lines, "\n") }

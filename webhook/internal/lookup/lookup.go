@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,16 +25,40 @@ import (
 
 // Only what a check reads. A Snapshot is never held: there are too many, and the one question about them is asked rarely.
 //
-// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=repositories;clusterrepositories;snapshotpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=repositories;clusterrepositories;snapshotpolicies;maintenances;repositoryreplications,verbs=get;list;watch
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshots,verbs=list
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 
+// fieldRepository indexes policies by the repositories they name.
+const fieldRepository = "repository"
+
+// Kinds that are watched, as messages name them.
 const (
-	// patience bounds one request: the API server waits for our answer meanwhile.
-	patience = 2 * time.Second
-	// fieldRepository indexes policies by the repositories they name.
-	fieldRepository = "repository"
+	policies            = "SnapshotPolicies"
+	repositories        = "Repositories"
+	clusterRepositories = "ClusterRepositories"
+	maintenances        = "Maintenances"
+	replications        = "RepositoryReplications"
+	namespaces          = "Namespaces"
 )
+
+// watched is what the cache holds of each.
+func watched() map[string]struct {
+	object    client.Object
+	transform toolscache.TransformFunc
+} {
+	return map[string]struct {
+		object    client.Object
+		transform toolscache.TransformFunc
+	}{
+		policies:            {&kopiurv1.SnapshotPolicy{}, trimPolicy},
+		repositories:        {&kopiurv1.Repository{}, trim},
+		clusterRepositories: {&kopiurv1.ClusterRepository{}, trim},
+		maintenances:        {&kopiurv1.Maintenance{}, trim},
+		replications:        {&kopiurv1.RepositoryReplication{}, trim},
+		namespaces:          {namespaceMetadata(), trimNamespace},
+	}
+}
 
 // errNotReady says that the cache has not been filled yet.
 var errNotReady = errors.New("the webhook has not read them yet")
@@ -57,16 +81,12 @@ func New(ctx context.Context, cfg *rest.Config) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the client of lookups: %w", err)
 	}
-	c, err := cache.New(cfg, cache.Options{
-		Scheme:                      s,
-		ReaderFailOnMissingInformer: true,
-		ByObject: map[client.Object]cache.ByObject{
-			&kopiurv1.SnapshotPolicy{}:    {Transform: trimPolicy},
-			&kopiurv1.Repository{}:        {Transform: trimRepository},
-			&kopiurv1.ClusterRepository{}: {Transform: trimRepository},
-			namespaceMetadata():           {Transform: trimMeta},
-		},
-	})
+	kinds := watched()
+	byObject := map[client.Object]cache.ByObject{}
+	for _, k := range kinds {
+		byObject[k.object] = cache.ByObject{Transform: k.transform}
+	}
+	c, err := cache.New(cfg, cache.Options{Scheme: s, ReaderFailOnMissingInformer: true, ByObject: byObject})
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of lookups: %w", err)
 	}
@@ -74,11 +94,8 @@ func New(ctx context.Context, cfg *rest.Config) (*Cache, error) {
 		return nil, fmt.Errorf("index policies by repository: %w", err)
 	}
 	out := &Cache{cache: c, live: live, synced: map[string]func() bool{}}
-	for name, o := range map[string]client.Object{
-		"SnapshotPolicies": &kopiurv1.SnapshotPolicy{}, "Repositories": &kopiurv1.Repository{},
-		"ClusterRepositories": &kopiurv1.ClusterRepository{}, "Namespaces": namespaceMetadata(),
-	} {
-		informer, err := c.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+	for name, k := range kinds {
+		informer, err := c.GetInformer(ctx, k.object, cache.BlockUntilSynced(false))
 		if err != nil {
 			return nil, fmt.Errorf("watch %s: %w", name, err)
 		}
@@ -108,22 +125,22 @@ func (c *Cache) Missing() string {
 
 // Policy finds a policy, nil where there is none.
 func (c *Cache) Policy(ctx context.Context, namespace, name string) (*kopiurv1.SnapshotPolicy, error) {
-	return find(ctx, c, "SnapshotPolicies", namespace, name, &kopiurv1.SnapshotPolicy{})
+	return find(ctx, c, policies, namespace, name, &kopiurv1.SnapshotPolicy{})
 }
 
 // Repository finds a namespaced repository, nil where there is none.
 func (c *Cache) Repository(ctx context.Context, namespace, name string) (*kopiurv1.Repository, error) {
-	return find(ctx, c, "Repositories", namespace, name, &kopiurv1.Repository{})
+	return find(ctx, c, repositories, namespace, name, &kopiurv1.Repository{})
 }
 
 // ClusterRepository finds a cluster-scoped repository, nil where there is none.
 func (c *Cache) ClusterRepository(ctx context.Context, name string) (*kopiurv1.ClusterRepository, error) {
-	return find(ctx, c, "ClusterRepositories", "", name, &kopiurv1.ClusterRepository{})
+	return find(ctx, c, clusterRepositories, "", name, &kopiurv1.ClusterRepository{})
 }
 
 // NamespaceLabels are a namespace's labels. An object is being written there, so that it exists.
 func (c *Cache) NamespaceLabels(ctx context.Context, name string) (map[string]string, error) {
-	ns, err := find(ctx, c, "Namespaces", "", name, namespaceMetadata())
+	ns, err := find(ctx, c, namespaces, "", name, namespaceMetadata())
 	if err != nil {
 		return nil, err
 	}
@@ -133,29 +150,50 @@ func (c *Cache) NamespaceLabels(ctx context.Context, name string) (map[string]st
 	return ns.Labels, nil
 }
 
-// PoliciesOf are the policies that name a repository, given with its namespace filled in. They are read from the cache
-// alone: nothing else knows which they are.
+// PoliciesOf are the policies that name a repository, given with its namespace filled in.
 func (c *Cache) PoliciesOf(ctx context.Context, ref kopiurv1.RepositoryRef) ([]kopiurv1.SnapshotPolicy, error) {
-	if !c.synced["SnapshotPolicies"]() {
-		return nil, fmt.Errorf("find the policies of %s: %w", ref, errNotReady)
-	}
 	var list kopiurv1.SnapshotPolicyList
-	if err := c.cache.List(ctx, &list, client.MatchingFields{fieldRepository: ref.String()}); err != nil {
-		return nil, fmt.Errorf("find the policies of %s: %w", ref, err)
-	}
-	return list.Items, nil
+	err := c.list(ctx, policies, &list, client.MatchingFields{fieldRepository: ref.String()})
+	return list.Items, err
 }
 
-// HasSnapshots reports whether a policy has any Snapshot, by one request for at most one.
-func (c *Cache) HasSnapshots(ctx context.Context, namespace, policy string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+// Maintenances are all there are.
+func (c *Cache) Maintenances(ctx context.Context) ([]kopiurv1.Maintenance, error) {
+	var list kopiurv1.MaintenanceList
+	err := c.list(ctx, maintenances, &list)
+	return list.Items, err
+}
+
+// RepositoryReplications are all there are.
+func (c *Cache) RepositoryReplications(ctx context.Context) ([]kopiurv1.RepositoryReplication, error) {
+	var list kopiurv1.RepositoryReplicationList
+	err := c.list(ctx, replications, &list)
+	return list.Items, err
+}
+
+// list reads from the cache alone: a list of everything is nothing to ask an API server while it waits.
+func (c *Cache) list(ctx context.Context, kind string, into client.ObjectList, opts ...client.ListOption) error {
+	if !c.synced[kind]() {
+		return fmt.Errorf("list %s: %w", kind, errNotReady)
+	}
+	// What is found is looked at and never changed, so that it need not be copied.
+	if err := c.cache.List(ctx, into, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
+		return fmt.Errorf("list %s: %w", kind, err)
+	}
+	return nil
+}
+
+// HasHistory reports whether anything was stored for a policy: by its own record, else by one request for one Snapshot.
+func (c *Cache) HasHistory(ctx context.Context, p *kopiurv1.SnapshotPolicy) (bool, error) {
+	if p.Status.LastSuccessfulSnapshot != "" {
+		return true, nil
+	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kopiurv1.GroupVersion.WithKind("SnapshotList"))
-	err := c.live.List(ctx, list, client.InNamespace(namespace), client.Limit(1),
-		client.MatchingLabels{kopiurv1.LabelConfig: kopiurv1.LabelValue(policy)})
+	err := c.live.List(ctx, list, client.InNamespace(p.Namespace), client.Limit(1),
+		client.MatchingLabels{kopiurv1.LabelConfig: kopiurv1.LabelValue(p.Name)}, client.HasLabels{kopiurv1.LabelSnapshotID})
 	if err != nil {
-		return false, fmt.Errorf("find the Snapshots of policy %s/%s: %w", namespace, policy, err)
+		return false, fmt.Errorf("look for Snapshots of SnapshotPolicy %s/%s: %w", p.Namespace, p.Name, err)
 	}
 	return len(list.Items) > 0, nil
 }
@@ -170,14 +208,12 @@ func find[T client.Object](ctx context.Context, c *Cache, kind, namespace, name 
 			return into, nil
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	err := c.live.Get(ctx, key, into)
 	if apierrors.IsNotFound(err) {
 		return none, nil
 	}
 	if err != nil {
-		return none, fmt.Errorf("read %s of %s: %w", key, kind, err)
+		return none, fmt.Errorf("find %s among the %s: %w", strings.TrimPrefix(key.String(), "/"), kind, err)
 	}
 	return into, nil
 }

@@ -13,62 +13,48 @@ import (
 // applied is what kubectl keeps of a whole manifest.
 const applied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// trim drops what no check reads of any object's metadata.
-func trim(m metav1.Object) {
-	m.SetManagedFields(nil)
-	m.SetOwnerReferences(nil)
-	a := m.GetAnnotations()
-	delete(a, applied)
-	m.SetAnnotations(a)
+// trim drops what no check reads of any object's metadata. Labels and annotations stay: identities are made of them.
+func trim(o any) (any, error) {
+	if m, ok := o.(metav1.Object); ok {
+		m.SetManagedFields(nil)
+		a := m.GetAnnotations()
+		delete(a, applied)
+		m.SetAnnotations(a)
+	}
+	return o, nil
 }
 
-// trimMeta keeps names and labels.
-func trimMeta(o any) (any, error) {
+// trimNamespace keeps name and labels.
+func trimNamespace(o any) (any, error) {
 	if m, ok := o.(metav1.Object); ok {
-		trim(m)
+		m.SetManagedFields(nil)
 		m.SetAnnotations(nil)
 		m.SetFinalizers(nil)
 	}
 	return o, nil
 }
 
-// trimPolicy keeps what a policy's identity and place follow from, and what says that it has a history.
+// trimPolicy drops what says how a policy's data is read and stored. Where it is filed and whether there is a history
+// stays. There may be thousands; of the other kinds there are few, and they stay whole.
 func trimPolicy(o any) (any, error) {
-	p, ok := o.(*kopiurv1.SnapshotPolicy)
-	if !ok {
-		return o, nil
+	if p, ok := o.(*kopiurv1.SnapshotPolicy); ok {
+		s := &p.Spec
+		s.Hooks, s.Verification, s.Preflight, s.Files, s.Compression = nil, nil, nil, nil, nil
+		s.ErrorHandling, s.Upload, s.ExtraArgs, s.Mover, s.Staging = nil, nil, nil, nil, nil
+		p.Status = kopiurv1.SnapshotPolicyStatus{LastSuccessfulSnapshot: p.Status.LastSuccessfulSnapshot}
 	}
-	trim(p)
-	spec, status := p.Spec, p.Status
-	p.Spec = kopiurv1.SnapshotPolicySpec{Repository: spec.Repository, Identity: spec.Identity, Sources: spec.Sources}
-	p.Status = kopiurv1.SnapshotPolicyStatus{LastSuccessfulSnapshot: status.LastSuccessfulSnapshot, Resolved: status.Resolved}
-	return p, nil
-}
-
-// trimRepository keeps where a repository is, whom it serves and how it names their snapshots.
-func trimRepository(o any) (any, error) {
-	switch r := o.(type) {
-	case *kopiurv1.Repository:
-		trim(r)
-		trimSpec(&r.Spec)
-		r.Status = kopiurv1.RepositoryStatus{UniqueID: r.Status.UniqueID}
-	case *kopiurv1.ClusterRepository:
-		trim(r)
-		trimSpec(&r.Spec.RepositorySpec)
-		r.Status = kopiurv1.RepositoryStatus{UniqueID: r.Status.UniqueID}
-	}
-	return o, nil
-}
-
-func trimSpec(s *kopiurv1.RepositorySpec) {
-	s.MoverDefaults, s.Bootstrap = nil, nil
+	return trim(o)
 }
 
 // repositoriesOf is the index of policies by repository.
 func repositoriesOf(o client.Object) []string {
 	p, ok := o.(*kopiurv1.SnapshotPolicy)
-	if !ok || p.Spec.Repository.Name == "" {
+	if !ok {
 		return nil
 	}
-	return []string{p.Spec.Repository.In(p.Namespace).String()}
+	var out []string
+	for _, ref := range p.RepositoryRefs() {
+		out = append(out, ref.String())
+	}
+	return out
 }
