@@ -72,8 +72,8 @@ type FromIdentity struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[^@:\s]*$`
 	Hostname string `json:"hostname"`
-	// sourcePath part of the identity. It may be left out where snapshotID names the snapshot, and with target.populator,
-	// which takes the path of each claim.
+	// sourcePath part of the identity. It may be left out with snapshotID, where the identity has one path only, and with
+	// target.populator, which takes the path of each claim.
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional
 	SourcePath string `json:"sourcePath,omitempty"`

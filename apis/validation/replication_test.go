@@ -243,3 +243,21 @@ func TestSnapshotReplicationOf(t *testing.T) {
 		})
 	}
 }
+
+// TestEmptyObjects: what was stored under an older schema may lack everything. It is refused, and nobody panics.
+func TestEmptyObjects(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]Findings{
+		"Restore":               Restore(&kopiurv1.Restore{}),
+		"Maintenance":           Maintenance(&kopiurv1.Maintenance{}),
+		"RepositoryReplication": RepositoryReplication(&kopiurv1.RepositoryReplication{}),
+		"SnapshotReplication":   SnapshotReplication(&kopiurv1.SnapshotReplication{}),
+	} {
+		assert.NotEmpty(t, f.Errors, name)
+	}
+	assert.Empty(t, MaintenanceOwner(&kopiurv1.Maintenance{}, nil).Errors)
+	assert.Empty(t, RestoreOfPolicy(&kopiurv1.Restore{}, &kopiurv1.SnapshotPolicy{}).Errors)
+	assert.Empty(t, RepositoryReplicationOf(&kopiurv1.RepositoryReplication{}, kopiurv1.RepositorySpec{}).Errors)
+	assert.Empty(t, RepositoryReplicationDestination(&kopiurv1.RepositoryReplication{}, []kopiurv1.RepositoryReplication{{}}).Errors)
+	assert.Empty(t, SnapshotReplicationOf(&kopiurv1.SnapshotReplication{}, kopiurv1.RepositorySpec{}, kopiurv1.RepositorySpec{}).Errors)
+}
