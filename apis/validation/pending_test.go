@@ -146,7 +146,7 @@ func TestEveryPendingPathIsInTheSchema(t *testing.T) {
 		require.NoError(t, yaml.Unmarshal(raw, &crd))
 		for _, f := range fields {
 			at := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-			for _, step := range strings.Split(f.path, ".") {
+			for step := range strings.SplitSeq(f.path, ".") {
 				if items, ok := at["items"].(map[string]any); ok {
 					at = items
 				}
