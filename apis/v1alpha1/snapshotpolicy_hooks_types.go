@@ -62,7 +62,8 @@ type ExecHook struct {
 
 // JobHook runs a Job.
 type JobHook struct {
-	// jobSpec is the spec of a batch/v1 Job. It is checked when the policy is applied and again when the Job is made.
+	// jobSpec is the spec of a batch/v1 Job. It is checked when the policy is applied and again when the Job is made. The
+	// pod's restartPolicy is Never where it is left out.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	JobSpec runtime.RawExtension `json:"jobSpec"`

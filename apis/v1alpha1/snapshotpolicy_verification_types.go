@@ -55,7 +55,8 @@ type QuickVerification struct {
 type DeepVerification struct {
 	// schedule of the verification.
 	Schedule CronSpec `json:"schedule"`
-	// capacity of the scratch volume; the size of the snapshot and a margin where it is left out.
+	// capacity of the scratch volume; that of the repository's moverDefaults.scratch where it is left out, an emptyDir
+	// without a size of its own where both are.
 	// +optional
 	Capacity Quantity `json:"capacity,omitempty"`
 	// storageClassName of the scratch volume; the repository's moverDefaults, else the cluster's default, where it is left
