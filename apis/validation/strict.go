@@ -26,6 +26,8 @@ type Document struct {
 	Number, Line int
 	// APIVersion, Kind, Namespace and Name, as far as they can be read.
 	APIVersion, Kind, Namespace, Name string
+	// Text of the document; an item of a list is written anew.
+	Text []byte
 	// Object is nil where the kind is none of ours, and where there are problems.
 	Object runtime.Object
 	// Problems are what keeps the document from being read.
@@ -141,11 +143,15 @@ func decodeChunk(c chunk) []Document {
 		var out []Document
 		for _, item := range items {
 			o, _ := item.(map[string]any)
-			out = append(out, decodeObject(o))
+			d := decodeObject(o)
+			d.Text, _ = yaml.Marshal(item)
+			out = append(out, d)
 		}
 		return out
 	}
-	return []Document{decodeObject(object)}
+	d := decodeObject(object)
+	d.Text = []byte(c.text)
+	return []Document{d}
 }
 
 var lineNumber = regexp.MustCompile(`line (\d+)`)
@@ -202,11 +208,14 @@ func decodeObject(object map[string]any) Document {
 	return d
 }
 
-// Kinds of ours, in the order people meet them.
+// kinds of ours, in the order people meet them.
 var kinds = []string{
 	"Repository", "ClusterRepository", "SnapshotPolicy", "SnapshotSchedule", "Snapshot", "Restore", "Maintenance",
 	"RepositoryReplication", "SnapshotReplication",
 }
+
+// Kinds lists the names of our kinds.
+func Kinds() []string { return slices.Clone(kinds) }
 
 var scheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
