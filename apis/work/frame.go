@@ -267,6 +267,9 @@ func (d *DataReader) next() {
 // Bytes is how much arrived.
 func (d *DataReader) Bytes() int64 { return d.bytes }
 
+// Buffered is how much of the frame that was begun is left: what one more Read returns at most.
+func (d *DataReader) Buffered() int { return len(d.rest) }
+
 // Status is the sender's, nil as long as none arrived.
 func (d *DataReader) Status() *Status { return d.status }
 

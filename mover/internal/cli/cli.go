@@ -47,7 +47,7 @@ func Main(ctx context.Context, p Process) int {
 	root.SetArgs(p.Args)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
-	root.AddCommand(newRunCmd(p), newVersionCmd(p))
+	root.AddCommand(newRunCmd(p), newBrowseCmd(p), newVersionCmd(p))
 	err := root.ExecuteContext(ctx)
 	var code exitError
 	switch {

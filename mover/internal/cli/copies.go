@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/backend"
+	"github.com/kopiur/kopiur/mover/internal/op/browse"
 	"github.com/kopiur/kopiur/mover/internal/op/migrate"
 	"github.com/kopiur/kopiur/mover/internal/op/replicate"
 	"github.com/kopiur/kopiur/mover/internal/op/seed"
@@ -24,6 +25,8 @@ func copies(ctx context.Context, x *execution, spec work.Spec) int {
 		return execute(ctx, x, spec, migrate.Run, func(r *work.Result, s *work.MigrateResult) { r.Migrate = s })
 	case w.Seed != nil:
 		return execute(ctx, x, spec, seed.Run, func(r *work.Result, s *work.SeedResult) { r.Seed = s })
+	case w.Browse != nil:
+		return execute(ctx, x, spec, browse.Run, func(r *work.Result, s *work.BrowseResult) { r.Browse = s })
 	case w.StreamSnapshot != nil:
 		return execute(ctx, x, spec, stream.Snapshot, func(r *work.Result, s *work.SnapshotResult) { r.Snapshot = s })
 	case w.StreamRestore != nil:

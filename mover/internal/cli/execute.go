@@ -129,8 +129,8 @@ func (x *execution) env(soft context.Context) op.Env {
 		Dirs: x.o.dirs, Source: op.DirsBelow(x.o.source), Destination: op.DirsBelow(x.o.destination),
 		CacheDir: cache, WorkDir: x.o.workDir, Soft: soft,
 		Parallel: x.parallel, InFlight: x.inFlight, Progress: x.progress, Clock: x.p.Clock,
-		StreamSocket: x.o.streamSocket,
-		Secret:       x.redact.Add, Redact: x.redact.Text, Log: x.log, Warn: x.warn, Page: x.stream.Page,
+		StreamSocket: x.o.streamSocket, BrowseSocket: x.o.browseSocket,
+		Secret: x.redact.Add, Redact: x.redact.Text, Log: x.log, Warn: x.warn, Page: x.stream.Page,
 	}
 }
 

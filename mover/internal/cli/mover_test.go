@@ -46,8 +46,8 @@ type pod struct {
 	password, auth, ca, cache, work, terminated string
 	// from and to hold the Secrets of an operation with two repositories.
 	from, to string
-	// socket is of the helper that runs a command. Its path is short, the kernel allows 107 bytes.
-	socket string
+	// socket is of the helper that runs a command, browse of a session. The kernel allows 107 bytes for their paths.
+	socket, browse string
 
 	out bytes.Buffer
 }
@@ -69,7 +69,7 @@ func newPod(t *testing.T) *pod {
 	sockets, err := os.MkdirTemp("", "k") //nolint:usetesting // see above
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(sockets) })
-	p.socket = filepath.Join(sockets, "s")
+	p.socket, p.browse = filepath.Join(sockets, "s"), filepath.Join(sockets, "b")
 	p.write(p.password, work.DefaultPasswordKey, password)
 	return p
 }
@@ -84,7 +84,7 @@ func (p *pod) write(dir, name, content string) {
 func (p *pod) args() []string {
 	return []string{
 		"run", "--password-dir", p.password, "--auth-dir", p.auth, "--ca-dir", p.ca,
-		"--stream-socket", p.socket, "--source-dir", p.from, "--destination-dir", p.to,
+		"--stream-socket", p.socket, "--browse-socket", p.browse, "--source-dir", p.from, "--destination-dir", p.to,
 		"--cache-dir", p.cache, "--work-dir", p.work, "--termination-log", p.terminated,
 	}
 }

@@ -35,6 +35,7 @@ type runOptions struct {
 	source          string
 	destination     string
 	streamSocket    string
+	browseSocket    string
 	cacheDir        string
 	workDir         string
 	terminationPath string
@@ -60,6 +61,7 @@ func newRunCmd(p Process) *cobra.Command {
 	f.StringVar(&o.source, "source-dir", work.SourceSecretsDir, "folder of the source's Secrets, in an operation with two repositories")
 	f.StringVar(&o.destination, "destination-dir", work.DestinationSecretsDir, "folder of the destination's Secrets")
 	f.StringVar(&o.streamSocket, "stream-socket", work.StreamSocket, "socket for the helper that runs a command")
+	f.StringVar(&o.browseSocket, "browse-socket", work.BrowseSocket, "socket of a browse session")
 	f.StringVar(&o.cacheDir, "cache-dir", work.CacheDir, "folder of kopia's cache; without it nothing is cached")
 	f.StringVar(&o.workDir, "work-dir", work.WorkDir, "folder in memory for the connection file")
 	f.StringVar(&o.terminationPath, "termination-log", work.TerminationPath, "file for the result")

@@ -42,8 +42,8 @@ type Env struct {
 	InFlight int64
 	Progress *engine.Counters
 	Clock    engine.Clock
-	// StreamSocket is where the helper of a stream comes to.
-	StreamSocket string
+	// StreamSocket is where the helper of a stream comes to, BrowseSocket where questions of a session do.
+	StreamSocket, BrowseSocket string
 	// Secret is told every value that must not leave the mover, before it is used.
 	Secret func(values ...string)
 	// Redact takes those values out of a text that leaves by another way than Log and the result.
