@@ -16,12 +16,14 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"github.com/kopiur/kopiur/mover/internal/cli"
+	"github.com/kopiur/kopiur/mover/internal/limits"
 )
 
 // version is set by the linker.
 var version = "dev"
 
 func main() {
+	limits.Confine()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	os.Exit(cli.Main(context.Background(), cli.Process{

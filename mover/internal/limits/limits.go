@@ -13,6 +13,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -96,6 +98,16 @@ func groups(root fs.FS) (v2, v1 string) {
 		}
 	}
 	return v2, v1
+}
+
+// Volume is the size of the file system of a folder and what is free in it, zeros where it does not say.
+func Volume(dir string) (size, free int64) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, 0
+	}
+	block := int64(st.Bsize)                                  //nolint:unconvert // 32 bits on some machines
+	return int64(st.Blocks) * block, int64(st.Bavail) * block //nolint:gosec // no disk has 8 EiB
 }
 
 func number(root fs.FS, name string) int64 {
