@@ -108,25 +108,33 @@ func TestCache(t *testing.T) {
 	t.Parallel()
 	const gib, mib = 1 << 30, 1 << 20
 	for name, tc := range map[string]struct {
-		in   work.Cache
-		dir  string
-		want engine.Cache
+		in     work.Cache
+		dir    string
+		want   engine.Cache
+		volume int64
 	}{
-		"no folder is no cache":             {work.Cache{CapacityBytes: gib}, "", engine.Cache{}},
-		"without a capacity it is modest":   {work.Cache{}, "/c", engine.Cache{Dir: "/c", ContentBytes: 512 * mib, MetadataBytes: gib}},
-		"a volume is used to 80 %":          {work.Cache{CapacityBytes: 1000 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 300 * mib, MetadataBytes: 500 * mib}},
-		"what the user set is kept":         {work.Cache{CapacityBytes: 1000 * mib, ContentLimitBytes: 100 * mib, MetadataLimitBytes: 200 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 100 * mib, MetadataBytes: 200 * mib}},
-		"the other half gets the rest":      {work.Cache{CapacityBytes: 1000 * mib, ContentLimitBytes: 100 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 100 * mib, MetadataBytes: 700 * mib}},
-		"more than fits is cut in ratio":    {work.Cache{CapacityBytes: 1000 * mib, ContentLimitBytes: 1000 * mib, MetadataLimitBytes: 3000 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 200 * mib, MetadataBytes: 600 * mib}},
-		"one that wants all leaves a floor": {work.Cache{CapacityBytes: 1000 * mib, MetadataLimitBytes: 9000 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 64 * mib, MetadataBytes: 736 * mib}},
-		"a volume too small is not used":    {work.Cache{CapacityBytes: 100 * mib}, "/c", engine.Cache{}},
+		"no folder is no cache":              {work.Cache{CapacityBytes: gib}, "", engine.Cache{}, 0},
+		"without a capacity it is modest":    {work.Cache{}, "/c", engine.Cache{Dir: "/c", ContentBytes: 512 * mib, MetadataBytes: gib}, 0},
+		"a volume is used to 80 %":           {work.Cache{CapacityBytes: 1000 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 300 * mib, MetadataBytes: 500 * mib}, 0},
+		"what the user set is kept":          {work.Cache{CapacityBytes: 1000 * mib, ContentLimitBytes: 100 * mib, MetadataLimitBytes: 200 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 100 * mib, MetadataBytes: 200 * mib}, 0},
+		"the other half gets the rest":       {work.Cache{CapacityBytes: 1000 * mib, ContentLimitBytes: 100 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 100 * mib, MetadataBytes: 700 * mib}, 0},
+		"more than fits is cut in ratio":     {work.Cache{CapacityBytes: 1000 * mib, ContentLimitBytes: 1000 * mib, MetadataLimitBytes: 3000 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 200 * mib, MetadataBytes: 600 * mib}, 0},
+		"one that wants all leaves a floor":  {work.Cache{CapacityBytes: 1000 * mib, MetadataLimitBytes: 9000 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 64 * mib, MetadataBytes: 736 * mib}, 0},
+		"a volume too small is not used":     {work.Cache{CapacityBytes: 100 * mib}, "/c", engine.Cache{}, 0},
+		"a volume smaller than it should be": {work.Cache{CapacityBytes: 2000 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 300 * mib, MetadataBytes: 500 * mib}, 1000 * mib},
+		"a small volume of unknown capacity": {work.Cache{}, "/c", engine.Cache{Dir: "/c", ContentBytes: 300 * mib, MetadataBytes: 500 * mib}, 1000 * mib},
+		"a small volume and a large wish":    {work.Cache{ContentLimitBytes: 4000 * mib}, "/c", engine.Cache{Dir: "/c", ContentBytes: 736 * mib, MetadataBytes: 64 * mib}, 1000 * mib},
+		"the disk of a node":                 {work.Cache{}, "/c", engine.Cache{Dir: "/c", ContentBytes: 512 * mib, MetadataBytes: gib}, 500 * gib},
+		"a tiny volume of unknown capacity":  {work.Cache{}, "/c", engine.Cache{}, 64 * mib},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := backend.Cache(tc.in, tc.dir)
+			got := backend.Cache(tc.in, tc.dir, tc.volume)
 			assert.Equal(t, tc.want, got)
-			if tc.in.CapacityBytes > 0 {
-				assert.LessOrEqual(t, got.ContentBytes+got.MetadataBytes, tc.in.CapacityBytes/5*4)
+			for _, size := range []int64{tc.in.CapacityBytes, tc.volume} {
+				if size > 0 {
+					assert.LessOrEqual(t, got.ContentBytes+got.MetadataBytes, size/5*4)
+				}
 			}
 		})
 	}

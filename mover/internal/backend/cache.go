@@ -17,27 +17,27 @@ const (
 	defaultMetadataBytes = 1024 * mib
 )
 
-// Cache derives hard limits from a volume. Content and metadata together stay below 80 % of it (G-3): kopia's index
+// Cache derives hard limits from a volume. Its size is what the spec says, but no more than it really has: volume is the
+// size of the file system, 0 where that is not known, and an emptyDir has that of the node's disk. Content and metadata together stay below 80 % of it (G-3): kopia's index
 // cache, temporary files and the file system's own needs fit into the rest. Metadata gets the larger part, it is what
 // makes a connect slow when it is missing. A volume too small for both floors is not used at all.
-func Cache(c work.Cache, dir string) engine.Cache {
+func Cache(c work.Cache, dir string, volume int64) engine.Cache {
 	if dir == "" {
 		return engine.Cache{}
 	}
 	content, metadata := c.ContentLimitBytes, c.MetadataLimitBytes
-	budget := c.CapacityBytes / 5 * 4
-	if c.CapacityBytes > 0 && budget < 2*floorBytes {
+	capacity := c.CapacityBytes
+	if volume > 0 && (capacity > volume || capacity == 0 && orDefault(content, defaultContentBytes)+orDefault(metadata, defaultMetadataBytes) > volume/5*4) {
+		capacity = volume
+	}
+	budget := capacity / 5 * 4
+	if capacity > 0 && budget < 2*floorBytes {
 		return engine.Cache{}
 	}
-	if c.CapacityBytes > 0 {
+	if capacity > 0 {
 		content, metadata = split(content, metadata, budget)
 	}
-	if content <= 0 {
-		content = defaultContentBytes
-	}
-	if metadata <= 0 {
-		metadata = defaultMetadataBytes
-	}
+	content, metadata = orDefault(content, defaultContentBytes), orDefault(metadata, defaultMetadataBytes)
 	return engine.Cache{Dir: dir, ContentBytes: max(content, floorBytes), MetadataBytes: max(metadata, floorBytes)}
 }
 
@@ -58,6 +58,13 @@ func split(content, metadata, budget int64) (int64, int64) {
 	default:
 		return content, metadata
 	}
+}
+
+func orDefault(n, def int64) int64 {
+	if n <= 0 {
+		return def
+	}
+	return n
 }
 
 func clamp(v, low, high int64) int64 { return max(low, min(v, high)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/classify"
 	"github.com/kopiur/kopiur/mover/internal/engine"
+	"github.com/kopiur/kopiur/mover/internal/limits"
 	"github.com/kopiur/kopiur/mover/internal/op"
 	"github.com/kopiur/kopiur/mover/internal/term"
 )
@@ -43,6 +44,7 @@ type execution struct {
 	stream   *term.Stream
 	start    time.Time
 	progress *engine.Counters
+	volume   func(dir string) (size, free int64)
 
 	mu       sync.Mutex
 	warnings []string
@@ -53,6 +55,7 @@ type execution struct {
 
 func newExecution(p Process, o runOptions, parallel int) *execution {
 	x := &execution{p: p, o: o, graces: podGraces(), parallel: parallel, redact: &term.Redactor{}, start: p.Clock(), progress: &engine.Counters{}}
+	x.volume = limits.Volume
 	x.stream = term.NewStream(p.Stdout, p.Clock, x.redact)
 	return x
 }
@@ -70,13 +73,22 @@ func execute[R any](ctx context.Context, x *execution, spec work.Spec, run op.Op
 		defer close(reported)
 		x.stream.Report(rctx, x.sample, time.After)
 	}()
-	out, err := run(hard, x.env(soft), spec)
+	env := x.env(soft)
+	engine.DropOldLogs(env.CacheDir)
+	out, err := run(hard, env, spec)
+	if soft.Err() == nil && repeatable(spec.Operation) && x.emptyFullCache(env.CacheDir, err) {
+		x.progress.Reset()
+		out, err = run(hard, env, spec)
+	}
 	end()
 	<-reported
 	r := work.Result{Operation: spec.Operation.Name()}
 	r.Code, r.Message = classify.Outcome(err)
 	if err != nil {
 		x.log("error", err.Error())
+	}
+	if r.Code == work.CodeNoSpace && x.isFull(env.CacheDir) {
+		r.Message = "the cache volume is full, also after it was emptied; give it more room (mover.cache.capacity)"
 	}
 	if out != nil {
 		set(&r, out)
@@ -125,13 +137,43 @@ func (x *execution) env(soft context.Context) op.Env {
 	if st, err := os.Stat(cache); err != nil || !st.IsDir() {
 		cache = "" // no volume is mounted for it
 	}
+	size, _ := limits.Volume(cache)
 	return op.Env{
 		Dirs: x.o.dirs, Source: op.DirsBelow(x.o.source), Destination: op.DirsBelow(x.o.destination),
-		CacheDir: cache, WorkDir: x.o.workDir, Soft: soft,
+		CacheDir: cache, CacheBytes: size, WorkDir: x.o.workDir, Soft: soft,
 		Parallel: x.parallel, InFlight: x.inFlight, Progress: x.progress, Clock: x.p.Clock,
 		StreamSocket: x.o.streamSocket, BrowseSocket: x.o.browseSocket,
 		Secret: x.redact.Add, Redact: x.redact.Text, Log: x.log, Warn: x.warn, Page: x.stream.Page,
 	}
+}
+
+// repeatable reports that an operation can be begun again: nobody else is waiting for its bytes or has sent them.
+func repeatable(o work.Operation) bool {
+	return o.StreamSnapshot == nil && o.StreamRestore == nil && o.Browse == nil
+}
+
+// fullBytes is what is left of a volume that is full.
+const fullBytes = 1 << 20
+
+func (x *execution) isFull(dir string) bool {
+	if dir == "" {
+		return false
+	}
+	size, free := x.volume(dir)
+	return size > 0 && free < fullBytes
+}
+
+// emptyFullCache empties the cache when it is what an operation had no room in. The work is done once more then: whatever
+// else failed, what is in a cache can be fetched again (G-3). The operation has ended, so nobody has it open.
+func (x *execution) emptyFullCache(dir string, err error) bool {
+	if code, _ := classify.Outcome(err); code != work.CodeNoSpace || !x.isFull(dir) {
+		return false
+	}
+	if err := engine.EmptyCache(dir); err != nil {
+		return false
+	}
+	x.warn("the cache volume was full and has been emptied, and the work was begun again; give it more room if this happens again (mover.cache.capacity)")
+	return true
 }
 
 func (x *execution) sample() term.Sample {

@@ -12,16 +12,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/kopia/kopia/repo"
-	"github.com/kopia/kopia/repo/content"
 )
 
 const (
-	// minCacheBytes is the floor of each cache: below it kopia reads the same index again for every directory.
-	minCacheBytes = 64 << 20
 	// closeTimeout bounds the end of a connection whose own context is over.
 	closeTimeout = 30 * time.Second
 	configName   = "connection.json"
@@ -42,13 +38,6 @@ type Connection struct {
 	// WorkDir holds the connection file, which has the storage's keys in clear: memory-backed, and ours alone.
 	WorkDir string
 	Clock   Clock
-}
-
-// Cache says where kopia may keep what, and how much of it at most. An empty Dir means no cache.
-type Cache struct {
-	Dir           string
-	ContentBytes  int64
-	MetadataBytes int64
 }
 
 // Clock tells the time; the engine never asks the system itself.
@@ -76,13 +65,7 @@ func Open(ctx context.Context, c Connection) (*Repository, error) {
 	if err := c.missing(loc); err != nil {
 		return nil, err
 	}
-	r, err := c.open(ctx)
-	if errors.Is(err, syscall.ENOSPC) && c.Cache.Dir != "" {
-		// A full cache volume must not end all backups (G-3): what is in it can be fetched again.
-		if cerr := emptyDir(c.Cache.Dir); cerr == nil {
-			r, err = c.open(ctx)
-		}
-	}
+	r, err := c.openWithCache(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ErrSlow, err) // it answered the probe
@@ -179,20 +162,6 @@ func (c Connection) writeConfig() (string, error) {
 	return path, nil
 }
 
-// options are hard limits: without the Limit fields kopia only sweeps what is older than some minutes, and one large
-// restore fills the volume (G-1).
-func (c Cache) options() *content.CachingOptions {
-	if c.Dir == "" {
-		return &content.CachingOptions{}
-	}
-	data, meta := max(c.ContentBytes, minCacheBytes), max(c.MetadataBytes, minCacheBytes)
-	return &content.CachingOptions{
-		CacheDirectory:        c.Dir,
-		ContentCacheSizeBytes: data, ContentCacheSizeLimitBytes: data,
-		MetadataCacheSizeBytes: meta, MetadataCacheSizeLimitBytes: meta,
-	}
-}
-
 // UniqueID is the repository's id in hex.
 func (r *Repository) UniqueID() string { return hex.EncodeToString(r.rep.UniqueID()) }
 
@@ -212,20 +181,6 @@ func (r *Repository) Close(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("close repository: %w", err)
-	}
-	return nil
-}
-
-// emptyDir removes what is in a directory, not the directory: it may be a mount.
-func emptyDir(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("empty the cache: %w", err)
-	}
-	for _, e := range entries {
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return fmt.Errorf("empty the cache: %w", err)
-		}
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -196,11 +195,12 @@ func TestFilesystemModes(t *testing.T) {
 
 func TestCacheLimitsAreHard(t *testing.T) {
 	t.Parallel()
-	o := Cache{Dir: "/c", ContentBytes: 1, MetadataBytes: 500 << 20}.options()
+	o := Cache{Dir: "/c", ContentBytes: 1, MetadataBytes: 1000 << 20}.options()
 	assert.Equal(t, int64(minCacheBytes), o.ContentCacheSizeBytes, "the floor")
 	assert.Equal(t, o.ContentCacheSizeBytes, o.ContentCacheSizeLimitBytes)
 	assert.Equal(t, int64(500<<20), o.MetadataCacheSizeLimitBytes)
-	assert.Equal(t, o.MetadataCacheSizeBytes, o.MetadataCacheSizeLimitBytes)
+	assert.Equal(t, o.MetadataCacheSizeBytes, o.MetadataCacheSizeLimitBytes, "and as much for index blobs")
+	assert.Less(t, o.MinMetadataSweepAge.DurationOrDefault(time.Hour), 10*time.Minute, "which have no other limit than their age")
 	assert.Empty(t, Cache{ContentBytes: 1 << 30}.options().CacheDirectory, "no folder, no cache")
 }
 
@@ -259,56 +259,4 @@ func TestFurnishIsIdempotentAndLeavesOthersAlone(t *testing.T) {
 	before := tree(t, c.Storage.Filesystem.Path)
 	require.NoError(t, r.Furnish(ctx))
 	assert.Equal(t, before, tree(t, c.Storage.Filesystem.Path), "the second time nothing is written")
-}
-
-func TestFullCacheIsEmptiedOnce(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "contents/a/b"), "x", 0o600)
-	require.NoError(t, emptyDir(dir))
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	assert.Empty(t, entries)
-	require.ErrorIs(t, emptyDir(filepath.Join(dir, "gone")), syscall.ENOENT)
-}
-
-// A cache volume may have served another repository, or this one before its password was changed.
-func TestKeysAreNeverTakenFromTheCache(t *testing.T) {
-	t.Parallel()
-	ctx := testContext(t)
-	one, two := connection(t, folder(t)), connection(t, folder(t))
-	two.Password = "another password"
-	cache := Cache{Dir: t.TempDir(), ContentBytes: minCacheBytes, MetadataBytes: minCacheBytes}
-	ids := map[string]bool{}
-	for _, c := range []Connection{one, two, one} {
-		c.Cache, c.WorkDir = cache, t.TempDir()
-		if len(ids) < 2 {
-			require.NoError(t, Create(ctx, c, CreateOptions{}))
-		}
-		r, err := Open(ctx, c)
-		require.NoError(t, err)
-		ids[r.UniqueID()] = true
-		src := t.TempDir()
-		writeFile(t, filepath.Join(src, "a"), c.Password, 0o600)
-		up, err := r.Upload(ctx, uploadOf(src))
-		require.NoError(t, err)
-		assert.Equal(t, []string{"a"}, stored(t, r, up.Snapshot))
-		require.NoError(t, r.Close(ctx))
-	}
-	assert.Len(t, ids, 2)
-
-	one.Cache = cache
-	r, err := Open(ctx, one)
-	require.NoError(t, err)
-	other, err := Open(ctx, connection(t, one.Storage)) // without the cache
-	require.NoError(t, err)
-	require.NoError(t, other.rep.FormatManager().ChangePassword(ctx, "the new one"))
-	require.NoError(t, other.Close(ctx))
-	require.NoError(t, r.Close(ctx))
-	_, err = Open(ctx, one)
-	require.ErrorIs(t, err, ErrWrongPassword)
-	one.Password = "the new one"
-	r, err = Open(ctx, one)
-	require.NoError(t, err)
-	require.NoError(t, r.Close(ctx))
 }

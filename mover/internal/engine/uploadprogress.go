@@ -24,6 +24,13 @@ type Counters struct {
 	hashed atomic.Int64
 }
 
+// Reset begins again at zero.
+func (c *Counters) Reset() {
+	for _, n := range []*atomic.Int64{&c.Bytes, &c.Files, &c.TotalBytes, &c.TotalFiles, &c.hashed} {
+		n.Store(0)
+	}
+}
+
 // uploadProgress feeds Counters. Kopia's own CountingUploadProgress never counts uploaded bytes.
 type uploadProgress struct {
 	upload.NullUploadProgress

@@ -27,9 +27,10 @@ type Env struct {
 	// Dirs is where Secrets are mounted. An operation with two repositories finds those of each in Source and
 	// Destination instead, see At.
 	Dirs, Source, Destination backend.Dirs
-	// CacheDir may be empty.
-	CacheDir string
-	WorkDir  string
+	// CacheDir may be empty; CacheBytes is the size of its file system.
+	CacheDir   string
+	CacheBytes int64
+	WorkDir    string
 	// ReadsOnce is set by an operation that reads each piece of content once.
 	ReadsOnce bool
 	// FreshCache is set by an operation that wants to hear from the store, not from what an earlier mover has kept of it.
@@ -72,7 +73,8 @@ func (e Env) Connection(r work.Repository, m Mode) (engine.Connection, error) {
 		return c, err //nolint:wrapcheck // a sentence for the user already
 	}
 	c.ReadOnly = c.ReadOnly || bool(m)
-	c.Cache = backend.Cache(r.Cache, e.CacheDir)
+	c.Cache = backend.Cache(r.Cache, e.CacheDir, e.CacheBytes)
+	c.Cache.Advise = e.Warn
 	if e.ReadsOnce && c.Storage.Filesystem != nil {
 		// The repository is as near as a cache, and kopia syncs every piece that it caches: restoring small files took
 		// seven times as long. (A cache for metadata alone is not possible: kopia then has none and uses it all the same.)

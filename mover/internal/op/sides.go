@@ -69,6 +69,7 @@ func (e Env) OpenAt(ctx context.Context, s Side, r work.Repository, m Mode, shar
 		return nil, err
 	}
 	r.Cache.CapacityBytes /= share
+	e.CacheBytes /= share
 	rep, err := e.Open(ctx, r, m)
 	return rep, s.Named(err)
 }
