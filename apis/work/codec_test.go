@@ -60,7 +60,9 @@ func specs() map[string]work.Spec {
 			SnapshotID: "aabb", Identity: id, StartTime: new(at("2026-03-05T02:00:00Z")), TargetPath: work.TargetDir,
 			Options: work.RestoreOptions{EnableFileDeletion: new(true), IgnorePermissionErrors: new(false)},
 		}}},
-		"restore-part": {RequestID: "u-5", Repository: repository(), Operation: work.Operation{Restore: &work.Restore{SnapshotID: "aabb", SubPath: "conf/app.yaml", TargetPath: work.TargetDir}}},
+		"snapshot-device": {RequestID: "u-6", Repository: repository(), Operation: work.Operation{Snapshot: &work.Snapshot{Identity: id, DevicePath: work.SourceDevice}}},
+		"restore-device":  {RequestID: "u-7", Repository: repository(), Operation: work.Operation{Restore: &work.Restore{SnapshotID: "aabb", DevicePath: work.TargetDevice}}},
+		"restore-part":    {RequestID: "u-5", Repository: repository(), Operation: work.Operation{Restore: &work.Restore{SnapshotID: "aabb", SubPath: "conf/app.yaml", TargetPath: work.TargetDir}}},
 	}
 	maps.Copy(out, copySpecs())
 	return out

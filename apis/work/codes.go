@@ -18,11 +18,13 @@ const (
 	CodeLocked Code = "Locked"
 	// CodeSourceError: the source could not be read for a reason that may pass. Retried.
 	CodeSourceError Code = "SourceError"
+	// CodeTargetError: the target of a restore could not be written for a reason that may pass. Retried.
+	CodeTargetError Code = "TargetError"
 	// CodeCanceled: the mover was told to end (SIGTERM, eviction). Retried.
 	CodeCanceled Code = "Canceled"
 	// CodeDeadlineExceeded: the soft or hard deadline passed; what was stored is kept as a checkpoint. Retried.
 	CodeDeadlineExceeded Code = "DeadlineExceeded"
-	// CodeNoSpace: cache, target or store is full. Retried once the cache was emptied.
+	// CodeNoSpace: cache, target or store is full, or a target device too small. Retried once the cache was emptied.
 	CodeNoSpace Code = "NoSpace"
 	// CodeAuthFailure: the repository password is wrong.
 	CodeAuthFailure Code = "AuthFailure"
@@ -30,6 +32,8 @@ const (
 	CodeAccessDenied Code = "AccessDenied"
 	// CodePermissionDenied: entries of the source or target may not be read or written by the mover's uid.
 	CodePermissionDenied Code = "PermissionDenied"
+	// CodeTargetOccupied: the target of a restore holds something that the restore's options do not let it write over.
+	CodeTargetOccupied Code = "TargetOccupied"
 	// CodeNotFound: bucket, snapshot, file or source does not exist.
 	CodeNotFound Code = "NotFound"
 	// CodeMissingCredentials: a key is missing from a Secret, or its value is malformed.
@@ -72,7 +76,7 @@ const (
 // Retryable reports whether the same work may succeed later without a change by the user.
 func (c Code) Retryable() bool {
 	switch c {
-	case CodeRepositoryUnavailable, CodeSlow, CodeLocked, CodeSourceError, CodeCanceled, CodeDeadlineExceeded,
+	case CodeRepositoryUnavailable, CodeSlow, CodeLocked, CodeSourceError, CodeTargetError, CodeCanceled, CodeDeadlineExceeded,
 		CodeNoSpace, CodeClockSkew, CodeLost:
 		return true
 	default:
@@ -95,7 +99,7 @@ func (c Code) ExitCode() int {
 // Valid reports whether c is an outcome a mover may report.
 func (c Code) Valid() bool {
 	switch c {
-	case CodeOK, CodeAuthFailure, CodeAccessDenied, CodePermissionDenied, CodeNotFound, CodeMissingCredentials,
+	case CodeOK, CodeAuthFailure, CodeAccessDenied, CodePermissionDenied, CodeTargetOccupied, CodeNotFound, CodeMissingCredentials,
 		CodeRepositoryNotInitialized, CodeRepositoryVanished, CodeLocationOccupied, CodeSourceEmpty, CodeInvalidSpec, CodeUnknown,
 		CodeSnapshotMismatch, CodeVerificationFailed, CodeScratchNotWritable, CodeLeaseHeldByOther:
 		return true

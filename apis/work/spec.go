@@ -188,11 +188,14 @@ type Snapshot struct {
 	Identity Identity `json:"identity"`
 	// Path is where the source is mounted, DevicePath where the block device of a source without a file system is.
 	// Exactly one of them is set.
-	Path        string            `json:"path,omitempty"`
-	DevicePath  string            `json:"devicePath,omitempty"`
-	Description string            `json:"description,omitempty"`
-	Tags        map[string]string `json:"tags,omitempty"`
-	Policy      SnapshotPolicy    `json:"policy,omitzero"`
+	Path       string `json:"path,omitempty"`
+	DevicePath string `json:"devicePath,omitempty"`
+	// MustBeReadOnly refuses a source that is mounted writable: its claim was published read-write because its driver
+	// knows nothing else, and the container's mount is all that protects it.
+	MustBeReadOnly bool              `json:"mustBeReadOnly,omitempty"`
+	Description    string            `json:"description,omitempty"`
+	Tags           map[string]string `json:"tags,omitempty"`
+	Policy         SnapshotPolicy    `json:"policy,omitzero"`
 	// FailFast ends the run at the first unreadable entry.
 	FailFast      bool  `json:"failFast,omitempty"`
 	UploadLimitMB int64 `json:"uploadLimitMb,omitempty"`

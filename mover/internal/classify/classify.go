@@ -177,8 +177,14 @@ func side(err error) (work.Code, string) {
 		return work.CodeNotFound, err.Error()
 	case source:
 		return work.CodeSourceError, err.Error()
+	case errors.Is(err, engine.ErrInUse):
+		return work.CodeLocked, err.Error() + "; end what uses it: nothing was written"
+	case errors.Is(err, engine.ErrTooSmall):
+		return work.CodeNoSpace, err.Error()
+	case errors.Is(err, fs.ErrExist):
+		return work.CodeTargetOccupied, err.Error()
 	default:
-		return work.CodeUnknown, err.Error()
+		return work.CodeTargetError, err.Error()
 	}
 }
 

@@ -149,20 +149,27 @@ func (p *pod) result() work.Result {
 // start does the work in a process of its own, as somebody else if who is given.
 func (p *pod) start(s work.Spec, who ...*syscall.Credential) *exec.Cmd {
 	p.t.Helper()
+	cmd := p.mover(s)
+	if len(who) > 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who[0]}
+	}
+	require.NoError(p.t, cmd.Start())
+	return cmd
+}
+
+// mover is the work as a process that is not started yet.
+func (p *pod) mover(s work.Spec) *exec.Cmd {
+	p.t.Helper()
 	text, err := work.EncodeSpec(s)
 	require.NoError(p.t, err)
 	// The test binary lies in a folder that only its owner may enter; a descriptor needs no path.
 	exe, err := os.Open("/proc/self/exe")
 	require.NoError(p.t, err)
-	defer exe.Close()
+	p.t.Cleanup(func() { _ = exe.Close() })
 	cmd := exec.CommandContext(p.t.Context(), "/proc/self/fd/3", p.args()...)
 	cmd.ExtraFiles = []*os.File{exe}
-	if len(who) > 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who[0]}
-	}
 	cmd.Env = []string{envMover + "=1", work.EnvSpec + "=" + text}
 	cmd.Stdout, cmd.Stderr = &p.out, &p.out
-	require.NoError(p.t, cmd.Start())
 	return cmd
 }
 

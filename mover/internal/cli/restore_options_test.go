@@ -56,7 +56,7 @@ func TestEveryRestoreOptionReachesTheDisk(t *testing.T) {
 	}
 	existing := func(p *pod) { p.write(p.target, "dir/file", "is there") }
 	inode := func(c target) uint64 { _, own := stat(c, "dir/file"); return own.Ino }
-	done, refused := work.CodeOK, work.CodeUnknown
+	done, refused := work.CodeOK, work.CodeTargetOccupied
 
 	rows := map[string]map[string]struct {
 		set     func(*work.RestoreOptions)

@@ -65,6 +65,10 @@ var (
 	ErrNothingRan = errors.New("another maintenance is under way")
 	// ErrUndecodable: a snapshot exists that cannot be decoded.
 	ErrUndecodable = errors.New("a snapshot cannot be decoded")
+	// ErrInUse: somebody else has the target device: it is mounted, or part of another one.
+	ErrInUse = errors.New("the device is in use")
+	// ErrTooSmall: the image does not fit onto the target device.
+	ErrTooSmall = errors.New("the device is too small")
 	// ErrBadName: a snapshot names an entry in a way that no file system can hold.
 	ErrBadName = errors.New("the snapshot holds an entry with an impossible name")
 )

@@ -61,8 +61,8 @@ type operation struct {
 	done func(s *scene, r *Repository)
 	// prepared: the second tree is stored already.
 	prepared bool
-	// files reports that the trigger is for the source or the target.
-	files bool
+	// faults are those of its source or target, where these are what fails and not the store.
+	faults []fault
 	// known are its own errors beside those of everyone.
 	known []error
 }
@@ -95,6 +95,7 @@ func newScene(t *testing.T) *scene {
 	writeFile(t, filepath.Join(s.source, "a"), "second, and longer", 0o640)
 	writeFile(t, filepath.Join(s.source, "new/c"), "second", 0o600)
 	s.trees["second"] = facts(t, s.source)
+	newDisk(t, s.disk())
 	return s
 }
 
@@ -191,10 +192,11 @@ func TestUnderFire(t *testing.T) {
 	first := newScene(t)
 	prepared := first.again(t)
 	require.NoError(t, prepared.attempt(operation{run: uploadSecond}, nil))
+	require.NoError(t, prepared.attempt(operation{run: uploadDisk}, nil))
 	for name, o := range operations {
 		faults := storeFaults
-		if o.files {
-			faults = fileFaults
+		if o.faults != nil {
+			faults = o.faults
 		}
 		from := first
 		if o.prepared {
@@ -238,7 +240,7 @@ func (s *scene) attempt(o operation, tr *trigger) error {
 	files := &trigger{n: -1}
 	switch {
 	case tr == nil:
-	case o.files:
+	case o.faults != nil:
 		files = tr
 	default:
 		st = tr.store(s.t, s.repo)

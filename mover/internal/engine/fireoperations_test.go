@@ -15,12 +15,16 @@ import (
 
 // operations are all that write, and all that read much.
 var operations = map[string]operation{
-	"snapshot on its store":  {run: uploadSecond, done: secondIsThere},
-	"snapshot on its source": {run: uploadSecond, done: secondIsThere, files: true, known: []error{errPartial}},
-	"restore on its store":   {run: restoreFirst, done: firstIsRestored},
-	"restore on its target":  {run: restoreFirst, done: firstIsRestored, files: true, known: []error{errPartial}},
-	"delete on its store":    {run: deleteFirst, done: firstIsGone, prepared: true},
-	"pin on its store":       {run: pinFirst, done: firstIsPinned},
+	"snapshot on its store":         {run: uploadSecond, done: secondIsThere},
+	"snapshot on its source":        {run: uploadSecond, done: secondIsThere, faults: fileFaults, known: []error{errPartial}},
+	"restore on its store":          {run: restoreFirst, done: firstIsRestored},
+	"restore on its target":         {run: restoreFirst, done: firstIsRestored, faults: fileFaults, known: []error{errPartial}},
+	"device snapshot on its store":  {run: uploadDisk, done: diskIsThere},
+	"device snapshot on its source": {run: uploadDisk, done: diskIsThere, faults: deviceFaults},
+	"device restore on its store":   {run: restoreDisk, done: diskIsThere, prepared: true},
+	"device restore on its target":  {run: restoreDisk, done: diskIsThere, prepared: true, faults: deviceFaults},
+	"delete on its store":           {run: deleteFirst, done: firstIsGone, prepared: true},
+	"pin on its store":              {run: pinFirst, done: firstIsPinned},
 }
 
 func uploadSecond(ctx context.Context, s *scene, r *Repository, t *trigger) error {

@@ -50,7 +50,8 @@ type Restore struct {
 	// sum is told the checksum of every file that was written.
 	sum func(rel string, sum []byte) error
 	// wrap stands between the restore and its target in tests.
-	wrap func(targetDir) targetDir
+	wrap       func(targetDir) targetDir
+	wrapDevice func(targetDevice) targetDevice
 }
 
 // Restored is the outcome.

@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kopia/kopia/fs"
+	"golang.org/x/sys/unix"
 )
 
 // dirBatch is how many names are read from a directory at a time.
@@ -401,4 +402,13 @@ func Readable(root string) error {
 		d.src.close()
 	}
 	return err
+}
+
+// IsReadOnly reports whether the mount that a folder is in forbids writing.
+func IsReadOnly(root string) (bool, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(root, &st); err != nil {
+		return false, fmt.Errorf("%w: look at the mount of %s: %w", ErrSource, root, err)
+	}
+	return st.Flags&unix.ST_RDONLY != 0, nil
 }

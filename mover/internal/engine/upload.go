@@ -42,6 +42,8 @@ type Upload struct {
 	// wrap stands between the source and kopia in tests, wrapFS between the system and the source.
 	wrap   func(fs.Directory) fs.Directory
 	wrapFS func(sourceFS) sourceFS
+	// wrapDevice stands between a device and the upload.
+	wrapDevice func(sourceDevice) sourceDevice
 }
 
 // UploadPolicy is the part of kopia's policy that one run uses. It is not stored.
@@ -127,11 +129,10 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 	if err := ensureKeepAll(ctx, w, src); err != nil {
 		return nil, err
 	}
-	prev, err := snapshot.FindPreviousManifests(ctx, w, src, nil)
+	prev, err := previousManifests(ctx, w, src)
 	if err != nil {
-		return nil, fmt.Errorf("%w: look for earlier snapshots of %s: %w", ErrStorage, src, err)
+		return nil, err
 	}
-	prev = slices.DeleteFunc(prev, func(m *snapshot.Manifest) bool { return m.RootEntry == nil }) // kopia would panic
 	tree, err := policy.TreeForSourceWithOverride(ctx, w, src, u.Policy.kopia())
 	if err != nil {
 		return nil, fmt.Errorf("%w: read policies of %s: %w", ErrStorage, src, err)
@@ -177,6 +178,14 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 		root.src.counts.forgive(m.RootEntry)
 	}
 	return r.save(ctx, w, u, m, prev, out)
+}
+
+func previousManifests(ctx context.Context, w repo.RepositoryWriter, src snapshot.SourceInfo) ([]*snapshot.Manifest, error) {
+	prev, err := snapshot.FindPreviousManifests(ctx, w, src, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: look for earlier snapshots of %s: %w", ErrStorage, src, err)
+	}
+	return slices.DeleteFunc(prev, func(m *snapshot.Manifest) bool { return m.RootEntry == nil }), nil // kopia would panic
 }
 
 // save decides whether and how the outcome of an upload is stored.

@@ -293,3 +293,30 @@ func (b *bench) count(dir string) int {
 	}))
 	return n
 }
+
+// The image of a block device is put together by the mover from objects, and is still an ordinary file to kopia.
+func TestKopiaReadsTheImageOfADevice(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.run("r0", work.Operation{Bootstrap: &work.Bootstrap{Create: &work.Create{}}})
+	disk := filepath.Join(b.root, "disk")
+	f, err := os.Create(disk)
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(200<<20+512))
+	for _, off := range []int64{0, 5 << 20, 63 << 20, 150 << 20, 200 << 20} {
+		_, err := f.WriteAt([]byte(strings.Repeat("disk", 50)), off)
+		require.NoError(t, err)
+	}
+	require.NoError(t, f.Close())
+	snap := b.run("r1", work.Operation{Snapshot: &work.Snapshot{Identity: identity, DevicePath: disk}}).Snapshot
+	assert.Less(t, snap.BytesUploaded, int64(1<<20))
+
+	b.cli("repository", "connect", "filesystem", "--path", b.repo, "--override-username", "kopiur", "--override-hostname", "kopiur-interop")
+	b.cli("snapshot", "verify", "--verify-files-percent=100")
+	to := filepath.Join(b.root, "by-kopia")
+	b.cli("snapshot", "restore", snap.SnapshotID, to)
+	out, err := exec.CommandContext(t.Context(), "cmp", disk, to).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	b.cli("maintenance", "run", "--full")
+	b.cli("snapshot", "verify", "--verify-files-percent=100")
+}

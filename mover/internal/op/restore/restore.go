@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"os"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/backend"
 	"github.com/kopiur/kopiur/mover/internal/classify"
@@ -26,8 +28,10 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.RestoreResult, 
 	switch {
 	case s.SnapshotID == "":
 		return nil, fmt.Errorf("%w: no snapshot is named", backend.ErrInvalidSpec)
-	case s.TargetPath == "":
+	case s.TargetPath == "" && s.DevicePath == "":
 		return nil, fmt.Errorf("%w: no target is named", backend.ErrInvalidSpec)
+	case s.TargetPath != "" && s.DevicePath != "":
+		return nil, fmt.Errorf("%w: a target is a folder or a device, not both", backend.ErrInvalidSpec)
 	}
 	env.ReadsOnce = true
 	r, err := env.Open(ctx, spec.Repository, op.ReadOnly)
@@ -52,8 +56,11 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.RestoreResult, 
 			"the snapshot lacks %d entries that could not be read, and enableFileDeletion would delete them from the target; "+
 				"nothing was written; restore without enableFileDeletion, or another snapshot", lacks)}
 	}
+	if s.DevicePath != "" {
+		return device(ctx, r, snap, o)
+	}
 	strict := !op.Or(s.Options.IgnorePermissionErrors, true)
-	if uid := os.Geteuid(); strict && !o.SkipOwners && uid != 0 && snap.RootOwner() != uid {
+	if uid := os.Geteuid(); strict && !o.SkipOwners && !mayChown() && snap.RootOwner() != uid {
 		// Said before the first byte is written, not after the last one (F-2).
 		return nil, &classify.Coded{Code: work.CodePermissionDenied, Message: fmt.Sprintf(
 			"the snapshot belongs to uid %d, and uid %d may not give files to it; nothing was written; "+
@@ -78,6 +85,22 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.RestoreResult, 
 	return res, nil
 }
 
+// device writes an image onto a block device. It has no owner, mode or time.
+func device(ctx context.Context, r *engine.Repository, snap engine.Snapshot, o engine.Restore) (*work.RestoreResult, error) {
+	out, err := r.RestoreDevice(ctx, snap, o)
+	return &work.RestoreResult{SnapshotID: snap.ID, FilesRestored: out.Files, BytesRestored: out.Bytes}, err //nolint:wrapcheck // says what and where
+}
+
+// mayChown reports whether this process may give files away. Root alone says nothing: a container drops capabilities.
+func mayChown() bool {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&head, &data[0]); err != nil {
+		return os.Geteuid() == 0
+	}
+	return data[0].Effective&(1<<unix.CAP_CHOWN) != 0
+}
+
 // find loads a snapshot by its id, or by what does not change when somebody pins it (K-3).
 func find(ctx context.Context, r *engine.Repository, s work.Restore) (engine.Snapshot, error) {
 	snap, err := r.Load(ctx, s.SnapshotID)
@@ -94,7 +117,7 @@ func options(env op.Env, s work.Restore) engine.Restore {
 		parallel = o.Parallel
 	}
 	return engine.Restore{
-		Target: s.TargetPath, Parallel: parallel, Progress: env.Progress,
+		Target: s.TargetPath + s.DevicePath, Parallel: parallel, Progress: env.Progress,
 		DeleteExtra: op.Or(o.EnableFileDeletion, false), InPlace: !op.Or(o.WriteFilesAtomically, true), Sparse: op.Or(o.WriteSparseFiles, false),
 		SkipOwners: op.Or(o.SkipOwners, false), SkipPermissions: op.Or(o.SkipPermissions, false), SkipTimes: op.Or(o.SkipTimes, false),
 		KeepFiles: !op.Or(o.OverwriteFiles, true), KeepDirectories: !op.Or(o.OverwriteDirectories, true), KeepLinks: !op.Or(o.OverwriteSymlinks, true),

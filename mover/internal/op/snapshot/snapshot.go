@@ -28,12 +28,9 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotResul
 	if err := op.Writable(spec); err != nil {
 		return nil, err
 	}
-	if s.Path == "" {
-		return nil, fmt.Errorf("%w: no source is named", backend.ErrInvalidSpec)
-	}
 	// Before the repository is opened: a source that cannot be read needs no connection to say so.
-	if err := engine.Readable(s.Path); err != nil {
-		return nil, explainRoot(s.Path, err)
+	if err := readable(*s); err != nil {
+		return nil, err
 	}
 	r, err := env.Open(env.Soft, spec.Repository, op.ReadWrite)
 	if err != nil {
@@ -52,7 +49,11 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotResul
 			}
 		}
 	}
-	out, err := r.Upload(ctx, upload(env, spec))
+	store := r.Upload
+	if s.DevicePath != "" {
+		store = r.UploadDevice
+	}
+	out, err := store(ctx, upload(env, spec))
 	if out.Vanished > 0 {
 		env.Log("info", fmt.Sprintf("%d entries were deleted after they had been listed; they are not in the snapshot", out.Vanished))
 	}
@@ -78,7 +79,7 @@ func upload(env op.Env, spec work.Spec) engine.Upload {
 	}
 	p := s.Policy
 	return engine.Upload{
-		Identity: op.Identity(s.Identity), Path: s.Path, Description: s.Description, Tags: tags,
+		Identity: op.Identity(s.Identity), Path: s.Path + s.DevicePath, Description: s.Description, Tags: tags,
 		Policy: engine.UploadPolicy{
 			Compression: p.Compression, NeverCompress: p.NeverCompress,
 			IgnoreRules: p.IgnoreRules, IgnoreCacheDirs: p.IgnoreCacheDirs, IgnoreIdentical: p.IgnoreIdentical,
@@ -145,11 +146,37 @@ func missing(r *work.SnapshotResult, failed int64) error {
 	return &classify.Coded{Code: work.CodePermissionDenied, Message: message}
 }
 
-func explainRoot(path string, err error) error {
+func readable(s work.Snapshot) error {
+	switch {
+	case s.Path == "" && s.DevicePath == "":
+		return fmt.Errorf("%w: no source is named", backend.ErrInvalidSpec)
+	case s.Path != "" && s.DevicePath != "":
+		return fmt.Errorf("%w: a source is a folder or a device, not both", backend.ErrInvalidSpec)
+	case s.DevicePath != "":
+		return explain("device", s.DevicePath, engine.ReadableDevice(s.DevicePath))
+	}
+	if err := engine.Readable(s.Path); err != nil {
+		return explain("root folder", s.Path, err)
+	}
+	if !s.MustBeReadOnly {
+		return nil
+	}
+	readOnly, err := engine.IsReadOnly(s.Path)
+	switch {
+	case err != nil:
+		return err //nolint:wrapcheck // says what and where
+	case !readOnly:
+		return &classify.Coded{Code: work.CodeInvalidSpec, Message: "the source " + s.Path +
+			" is mounted writable, and must not be; nothing was read; use copyMethod Snapshot or Clone"}
+	}
+	return nil
+}
+
+func explain(what, path string, err error) error {
 	code, _ := classify.Outcome(err)
 	if code == work.CodePermissionDenied {
 		return &classify.Coded{Code: code, Err: err, Message: fmt.Sprintf(
-			"uid %d may not read the source's root folder %s; run the mover as its owner", os.Geteuid(), path)}
+			"uid %d may not read the source's %s %s; run the mover as its owner", os.Geteuid(), what, path)}
 	}
 	return err
 }
