@@ -77,7 +77,7 @@ func roundTrip(t *testing.T, e *framework.Env, tc trip) {
 	target := "data"
 	if tc.newClaim {
 		target = "restored"
-		r.Spec.Target = kopiurv1.RestoreTarget{PVC: &kopiurv1.TargetPVC{Name: target, Capacity: *framework.Quantity("1Gi"), StorageClassName: tc.class}}
+		r.Spec.Target = kopiurv1.RestoreTarget{PVC: &kopiurv1.TargetPVC{Name: target, Capacity: "1Gi", StorageClassName: tc.class}}
 	}
 	if tc.fromPolicy {
 		r.Spec.Source = kopiurv1.RestoreSource{FromPolicy: &kopiurv1.FromPolicy{Name: "app"}}
@@ -108,7 +108,7 @@ func TestUnprivilegedMover(t *testing.T) {
 	e.WaitReady(t, s)
 
 	r := framework.RestoreInto(ns, "one", "one", "")
-	r.Spec.Target = kopiurv1.RestoreTarget{PVC: &kopiurv1.TargetPVC{Name: "restored", Capacity: *framework.Quantity("1Gi"), StorageClassName: framework.ClassImmediate}}
+	r.Spec.Target = kopiurv1.RestoreTarget{PVC: &kopiurv1.TargetPVC{Name: "restored", Capacity: "1Gi", StorageClassName: framework.ClassImmediate}}
 	r.Spec.Mover = framework.UIDMover(uid)
 	e.Create(t, r)
 	e.WaitReady(t, r)
