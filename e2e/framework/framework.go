@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -206,12 +205,6 @@ func describe(conditions []metav1.Condition) string {
 		return "no conditions yet"
 	}
 	return b.String()
-}
-
-// Quantity parses an amount of storage.
-func Quantity(text string) *resource.Quantity {
-	q := resource.MustParse(text)
-	return &q
 }
 
 // WaitStagedGone waits until nothing of a Snapshot's staging is left.
