@@ -50,6 +50,8 @@ type pod struct {
 	socket, browse string
 
 	out bytes.Buffer
+	// said is what helpers and clients were told.
+	said bytes.Buffer
 }
 
 func newPod(t *testing.T) *pod {

@@ -177,23 +177,26 @@ func TestEveryOperationUsesTheCABundle(t *testing.T) {
 	p.write(p.auth, work.KeyAWSSecretAccessKey, "key")
 	p.write(p.ca, work.DefaultCAKey, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})))
 	store := work.Backend{S3: &work.S3{Bucket: "backups", Prefix: "apps", Endpoint: strings.TrimPrefix(srv.URL, "https://"), Region: "us-east-1", CAKey: work.DefaultCAKey}}
-	id := ""
-	for _, o := range []work.Operation{
-		{Bootstrap: &work.Bootstrap{Create: &work.Create{}}},
-		{Snapshot: &work.Snapshot{Identity: identity, Path: p.source}},
-		{Resolve: &work.Resolve{Identity: identity}},
-		{Restore: &work.Restore{TargetPath: p.target}},
+	var key work.SnapshotKey
+	for _, o := range []func() work.Operation{
+		func() work.Operation { return work.Operation{Bootstrap: &work.Bootstrap{Create: &work.Create{}}} },
+		func() work.Operation { return p.snapshot().Operation },
+		func() work.Operation { return work.Operation{Resolve: &work.Resolve{Identity: identity}} },
+		func() work.Operation {
+			return work.Operation{Restore: &work.Restore{SnapshotID: key.SnapshotID, TargetPath: p.target}}
+		},
+		func() work.Operation { return p.verify(work.Verify{Quick: &work.QuickVerify{}}).Operation },
+		func() work.Operation { return p.maintain(work.Maintain{Mode: work.MaintenanceQuick}).Operation },
+		func() work.Operation { return work.Operation{Pin: &work.Pin{Snapshot: key, Pinned: true}} },
+		func() work.Operation { return work.Operation{Delete: work.NewDelete([]work.SnapshotKey{key})} },
 	} {
-		if o.Restore != nil {
-			o.Restore.SnapshotID = id
-		}
-		s := p.spec(o)
+		s := p.spec(o())
 		s.Repository.Backend = store
 		before := requests.Load()
 		r := p.ok(s)
 		assert.Greater(t, requests.Load(), before, r.Operation)
 		if r.Resolve != nil {
-			id = r.Resolve.SnapshotID
+			key = work.SnapshotKey{SnapshotID: r.Resolve.SnapshotID, Identity: identity, StartTime: r.Resolve.StartTime}
 		}
 		without := *store.S3
 		without.CAKey = ""

@@ -310,44 +310,6 @@ func TestVersion(t *testing.T) {
 	assert.Equal(t, work.ExitPermanent, cli.Main(t.Context(), cli.Process{Args: []string{"dance"}, Stdout: &out, Stderr: &out}))
 }
 
-// Whatever the store answers, and wherever: no value of a Secret leaves the mover.
-func TestNothingSecretLeaves(t *testing.T) {
-	t.Parallel()
-	const key = "AKIASECRET/with+signs="
-	p := newPod(t)
-	p.write(p.auth, work.KeyAWSAccessKeyID, "AKIAEXAMPLE")
-	p.write(p.auth, work.KeyAWSSecretAccessKey, key)
-	p.write(p.auth, work.KeyAWSSessionToken, "session-token-value")
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusForbidden)
-		_, _ = w.Write([]byte(`<Error><Code>AccessDenied ` + key + `</Code><Message>` + password + " " + key + ` session-token-value AKIAEXAMPLE</Message></Error>`))
-	}))
-	t.Cleanup(srv.Close)
-	p.write(p.source, "a", "content")
-	for _, o := range []work.Operation{
-		{Bootstrap: &work.Bootstrap{Create: &work.Create{}}},
-		{Snapshot: &work.Snapshot{Identity: identity, Path: p.source}},
-		{Resolve: &work.Resolve{Identity: identity}},
-		{Restore: &work.Restore{SnapshotID: password, TargetPath: p.target}},
-	} {
-		s := p.spec(o)
-		s.Repository.Name = "named after " + password
-		s.Repository.Backend = work.Backend{S3: &work.S3{Bucket: "bbb", Prefix: key, Endpoint: strings.TrimPrefix(srv.URL, "http://"), Region: "r", DisableTLS: true}}
-		r, exit := p.run(s)
-		assert.Equal(t, work.CodeAccessDenied, r.Code, r.Message)
-		assert.Equal(t, work.ExitPermanent, exit)
-		b, err := os.ReadFile(p.terminated)
-		require.NoError(t, err)
-		p.out.Write(b)
-	}
-	for _, secret := range []string{password, key, "session-token-value", "AKIAEXAMPLE"} {
-		assert.NotContains(t, strings.ReplaceAll(p.out.String(), "named after "+password, ""), secret)
-	}
-	left, err := os.ReadDir(p.work)
-	require.NoError(t, err)
-	assert.Empty(t, left, "the connection file is gone")
-}
-
 func TestAStoreThatHangsIsUnavailableAndNotSlow(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
