@@ -61,7 +61,7 @@ func TestCorpus(t *testing.T) {
 				continue // a Secret, a claim
 			}
 			count++
-			assert.NoError(t, e.applied(t, d), "%s, document %d", f.Name, d.Number)
+			require.NoError(t, e.applied(t, d), "%s, document %d", f.Name, d.Number)
 		}
 	}
 	assert.GreaterOrEqual(t, count, 60)
@@ -71,15 +71,14 @@ func TestCorpus(t *testing.T) {
 	assert.GreaterOrEqual(t, len(bad), 80)
 	for _, f := range bad {
 		d := validation.Decode(f.Text)[0]
-		if len(d.Problems) > 0 && (d.Problems[0].Field == "" || !strings.Contains(d.Problems[0].Field, ".")) {
+		if len(d.Problems) > 0 && !strings.Contains(d.Problems[0].Field, ".") {
 			continue // no object that a client could send
 		}
 		err := e.applied(t, d)
-		if !assert.Error(t, err, f.Name) || len(d.Problems) > 0 {
-			continue // in the API server's own words
+		require.Error(t, err, f.Name)
+		// What is no object of its kind, or against the schema, is answered by the API server, in its own words.
+		if text := err.Error(); len(d.Problems) == 0 && strings.Contains(text, "admission webhook") {
+			assert.Contains(t, text, f.Want, f.Name)
 		}
-		text := err.Error()
-		assert.True(t, f.Want != "" && strings.Contains(text, f.Want) || f.Schema != "" && strings.Contains(text, f.Schema) || !strings.Contains(text, "admission webhook"),
-			"%s: neither what is wanted nor the schema's answer: %s", f.Name, text)
 	}
 }
