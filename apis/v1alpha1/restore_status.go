@@ -5,18 +5,21 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+// RestoreResolution is what a Restore was decided to restore.
+// +kubebuilder:validation:Enum=Snapshot;NoSnapshot
+type RestoreResolution string
+
 // Resolutions of a Restore.
 const (
-	ResolutionSnapshot   = "Snapshot"
-	ResolutionNoSnapshot = "NoSnapshot"
+	ResolutionSnapshot   RestoreResolution = "Snapshot"
+	ResolutionNoSnapshot RestoreResolution = "NoSnapshot"
 )
 
 // RestoreResolved is the decision which snapshot is meant, taken once.
 type RestoreResolved struct {
 	// resolution is Snapshot or NoSnapshot.
-	// +kubebuilder:validation:Enum=Snapshot;NoSnapshot
 	// +optional
-	Resolution string `json:"resolution,omitempty"`
+	Resolution RestoreResolution `json:"resolution,omitempty"`
 	// kopiaSnapshotID of the snapshot.
 	// +optional
 	KopiaSnapshotID string `json:"kopiaSnapshotID,omitempty"`

@@ -221,7 +221,7 @@ func TestSnapshotRef(t *testing.T) {
 	for name, tc := range map[string]struct {
 		world      restore.World
 		wantReason string
-		wantPin    string
+		wantPin    kopiurv1.RestoreResolution
 		wantIn     string
 	}{
 		"one that succeeded is restored":                     {fromSnapshot(), kopiurv1.ReasonMoverStarting, kopiurv1.ResolutionSnapshot, ""},
@@ -242,7 +242,7 @@ func TestSnapshotRef(t *testing.T) {
 			p := restore.Decide(tc.world, now)
 			assert.Equal(t, tc.wantReason, p.Reason, p.Message)
 			assert.Contains(t, p.Message, tc.wantIn)
-			got := ""
+			var got kopiurv1.RestoreResolution
 			if p.Status.Resolved != nil {
 				got = p.Status.Resolved.Resolution
 			}

@@ -24,7 +24,7 @@ func TestResolutionK1(t *testing.T) {
 		world      restore.World
 		wantPhase  kopiurv1.RestorePhase
 		wantReason string
-		wantPin    string
+		wantPin    kopiurv1.RestoreResolution
 		wantIn     string
 	}{
 		"an unreachable store is no absence": {
@@ -134,7 +134,7 @@ func TestResolutionK1(t *testing.T) {
 			assert.Equal(t, tc.wantReason, p.Reason, p.Message)
 			assert.Equal(t, tc.wantPhase, p.Status.Phase)
 			assert.Contains(t, p.Message, tc.wantIn)
-			got := ""
+			var got kopiurv1.RestoreResolution
 			if p.Status.Resolved != nil {
 				got = p.Status.Resolved.Resolution
 			}
