@@ -213,3 +213,28 @@ func dropping(missing *bool) func(http.Handler) http.Handler {
 		})
 	}
 }
+
+// C-3: a store that answers, and then takes its time, is slow; one that never answers is not there.
+func TestSlowIsNotUnavailable(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	hang := ""
+	s := p.spec(work.Operation{Bootstrap: &work.Bootstrap{Create: &work.Create{}}})
+	s.Repository.Backend = work.Backend{S3: p.bucket(func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if hang != "" && r.Method == http.MethodGet && strings.Contains(r.URL.String(), hang) {
+				<-r.Context().Done()
+				return
+			}
+			h.ServeHTTP(w, r)
+		})
+	})}
+	p.ok(s)
+	s.Deadline = work.Deadline{SoftSeconds: 2, HardSeconds: 60}
+	for what, code := range map[string]work.Code{"kopia.repository": work.CodeSlow, "list-type": work.CodeRepositoryUnavailable} {
+		hang = what
+		r, exit := p.run(s)
+		assert.Equal(t, code, r.Code, "%s: %s", what, r.Message)
+		assert.Equal(t, work.ExitRetryable, exit)
+	}
+}

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -213,11 +214,18 @@ func TestThrottleReachesTheConnection(t *testing.T) {
 	r, err := Open(ctx, c)
 	require.NoError(t, err)
 	defer r.Close(ctx)
-	l := r.rep.Throttler().Limits()
-	assert.InDelta(t, 1e6, l.UploadBytesPerSecond, 1)
-	assert.InDelta(t, 2e6, l.DownloadBytesPerSecond, 1)
-	assert.InDelta(t, 300, l.ReadsPerSecond, 1)
-	assert.InDelta(t, 400, l.WritesPerSecond, 1)
+	var file struct {
+		Storage struct {
+			Type   string           `json:"type"`
+			Config throttledOptions `json:"config"`
+		} `json:"storage"`
+	}
+	b, err := os.ReadFile(r.config)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &file))
+	assert.Equal(t, throttledType, file.Storage.Type)
+	assert.Equal(t, c.Throttle, file.Storage.Config.Throttle)
+	assert.Equal(t, "filesystem", r.rep.BlobReader().ConnectionInfo().Type, "it is the same storage to whoever asks")
 }
 
 func TestReadOnlyConnectionWritesNothing(t *testing.T) {

@@ -254,9 +254,9 @@ const (
 // What belongs to an upload that is under way has no name yet and is no garbage. Last is when the last collection began.
 func findGarbage(ctx context.Context, w repo.DirectRepositoryWriter, parallel int, now, last time.Time) (garbage, error) {
 	var g garbage
-	named := map[blob.ID]int64{}
+	named := map[uint64]int64{}
 	err := w.ContentReader().IterateContents(ctx, content.IterateOptions{IncludeDeleted: true}, func(c content.Info) error {
-		named[c.PackBlobID] += int64(c.PackedLength)
+		named[hashOf(c.PackBlobID)] += int64(c.PackedLength)
 		if c.Deleted {
 			g.markedBytes += int64(c.PackedLength)
 			g.oldestMark = older(g.oldestMark, c.Timestamp())
@@ -281,7 +281,7 @@ func findGarbage(ctx context.Context, w repo.DirectRepositoryWriter, parallel in
 	err = blob.IterateAllPrefixesInParallel(ctx, parallel, w.BlobStorage(), content.PackBlobIDPrefixes, func(b blob.Metadata) error {
 		mu.Lock()
 		defer mu.Unlock()
-		used, ok := named[b.BlobID]
+		used, ok := named[hashOf(b.BlobID)]
 		switch s, under := active[content.SessionIDFromBlobID(b.BlobID)]; {
 		case ok:
 			if used < int64(mp.MaxPackSize)/100*shortPack && b.Length-used > blobSlack {

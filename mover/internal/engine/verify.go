@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/maphash"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -50,9 +50,15 @@ var errDamaged = errors.New("damaged")
 // and long enough. It goes on past damage, and ends where the store does not answer: that proves nothing.
 func (r *Repository) Verify(ctx context.Context, all []Snapshot, o Verify) (Verified, error) {
 	// After the snapshots, so that whatever they consist of has been stored by now.
-	blobs, err := blob.ReadBlobMap(ctx, r.rep.BlobReader())
-	if err != nil {
-		return Verified{}, fmt.Errorf("%w: list blobs: %w", ErrStorage, err)
+	blobs := map[uint64]int64{}
+	for _, prefix := range content.PackBlobIDPrefixes {
+		err := r.rep.BlobReader().ListBlobs(ctx, prefix, func(m blob.Metadata) error {
+			blobs[hashOf(m.BlobID)] = m.Length
+			return nil
+		})
+		if err != nil {
+			return Verified{}, fmt.Errorf("%w: list blobs: %w", ErrStorage, err)
+		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -98,25 +104,29 @@ type verifier struct {
 	Verify
 
 	repo   *Repository
-	blobs  map[blob.ID]blob.Metadata
+	blobs  map[uint64]int64 // their lengths
 	cancel context.CancelCauseFunc
 	slot   chan struct{}
 	files  chan verifyFile
 
-	mu sync.Mutex
-	// seen are hashes of object ids: the ids themselves would be the largest thing in memory.
+	mu   sync.Mutex
 	seen map[uint64]struct{}
 	out  Verified
 }
 
+var hashSeed = maphash.MakeSeed()
+
+// hashOf stands for an id in a map: the ids themselves would be the largest thing in memory. Two of ten million are the
+// same once in a hundred thousand runs.
+func hashOf[T ~string](id T) uint64 { return maphash.String(hashSeed, string(id)) }
+
 // first reports that an object is met for the first time.
 func (v *verifier) first(id object.ID) bool {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id.String()))
+	h := hashOf(id.String())
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	_, known := v.seen[h.Sum64()]
-	v.seen[h.Sum64()] = struct{}{}
+	_, known := v.seen[h]
+	v.seen[h] = struct{}{}
 	return !known
 }
 
@@ -203,13 +213,13 @@ func (v *verifier) piece(ctx context.Context, id content.ID, again bool) error {
 	if err != nil {
 		return err //nolint:wrapcheck // kopia's words are the fault's
 	}
-	md, ok := v.blobs[info.PackBlobID]
+	length, ok := v.blobs[hashOf(info.PackBlobID)]
 	if !ok && again {
 		// It may have come, and the index may have moved on, since the list was made.
-		md, err = v.repo.rep.BlobReader().GetMetadata(ctx, info.PackBlobID)
+		md, err := v.repo.rep.BlobReader().GetMetadata(ctx, info.PackBlobID)
 		switch {
 		case err == nil:
-			ok = true
+			length, ok = md.Length, true
 		case !errors.Is(err, blob.ErrBlobNotFound):
 			return err //nolint:wrapcheck // kopia's words are the fault's
 		default:
@@ -222,7 +232,7 @@ func (v *verifier) piece(ctx context.Context, id content.ID, again bool) error {
 	switch {
 	case !ok:
 		return fmt.Errorf("%w: blob %s is missing", errDamaged, info.PackBlobID)
-	case int64(info.PackOffset)+int64(info.PackedLength) > md.Length:
+	case int64(info.PackOffset)+int64(info.PackedLength) > length:
 		return fmt.Errorf("%w: blob %s is shorter than its index says", errDamaged, info.PackBlobID)
 	}
 	return nil
