@@ -6,14 +6,20 @@ package apitest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -175,33 +181,75 @@ func TestI7StampedLabelsAreNoDifference(t *testing.T) {
 	}
 }
 
-func TestReadinessAndMetrics(t *testing.T) {
+// get asks a replica for a page of its health.
+func (r *replica) get(ctx context.Context, path string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.health.String()+path, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(string(body))
+	}
+	return string(body), err
+}
+
+func TestReadiness(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
 	r := e.start()
-	get := func(ctx context.Context, path string) (string, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.health.String()+path, http.NoBody)
-		if err != nil {
-			return "", err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return "", err
-		}
-		defer resp.Body.Close()
-		body, err := io.ReadAll(resp.Body)
-		if err == nil && resp.StatusCode != http.StatusOK {
-			err = errors.New(string(body))
-		}
-		return string(body), err
-	}
 	// Nobody has told API servers to call it yet, and it is ready to be called.
-	e.eventually("readiness", func(ctx context.Context) error { _, err := get(ctx, "/readyz"); return err })
-	_, err := get(t.Context(), "/healthz")
-	require.NoError(t, err)
-	_, err = get(t.Context(), "/metrics")
-	require.NoError(t, err)
+	e.eventually("readiness", func(ctx context.Context) error { _, err := r.get(ctx, "/readyz"); return err })
+	for _, page := range []string{"/healthz", "/metrics"} {
+		_, err := r.get(t.Context(), page)
+		require.NoError(t, err, page)
+	}
 	s, err := e.secret(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, kopiurv1.ManagedByValue, s.Labels[kopiurv1.LabelManagedBy])
+}
+
+// What it may not do, it says; and what only lookups need, it waits for no longer than a moment.
+func TestReadinessWithoutPermissions(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t)
+	clk := clocktesting.NewFakeClock(time.Now())
+	e.clock = clk
+	roles := []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: e.name + "-webhook-rbac"}},
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: e.name, Name: e.name + "-webhook-tls-rbac"}},
+	}
+	saved := &rbacv1.Role{}
+	require.NoError(t, e.client.Get(t.Context(), client.ObjectKeyFromObject(roles[1]), saved))
+	for _, role := range roles {
+		require.NoError(t, e.client.Delete(t.Context(), role))
+	}
+	r := e.start()
+	says := func(want string) {
+		t.Helper()
+		e.eventually(want, func(ctx context.Context) error {
+			if _, err := r.get(ctx, "/readyz"); err == nil || !strings.Contains(err.Error(), want) {
+				return fmt.Errorf("says %w", err)
+			}
+			return nil
+		})
+	}
+	says(`cannot get resource "secrets"`)
+	saved.ResourceVersion = ""
+	require.NoError(t, e.client.Create(t.Context(), saved))
+	e.eventually("a certificate", func(ctx context.Context) error {
+		clk.Step(time.Second)
+		_, err := e.secret(ctx)
+		return err
+	})
+	e.eventually("readiness without lookups", func(ctx context.Context) error {
+		clk.Step(15 * time.Second)
+		_, err := r.get(ctx, "/readyz")
+		return err
+	})
 }

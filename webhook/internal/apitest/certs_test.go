@@ -29,6 +29,8 @@ import (
 
 const day = 24 * time.Hour
 
+var errOld = errors.New("the old certificate")
+
 // bundle is what the configuration trusts at present.
 func (e *env) bundle(ctx context.Context) ([]*x509.Certificate, error) {
 	c := &admissionv1.ValidatingWebhookConfiguration{}
@@ -123,7 +125,7 @@ func TestRotationPastExpiry(t *testing.T) {
 		e.eventually("both replicas to serve a certificate of the new authority", func(ctx context.Context) error {
 			got, err := e.shake(ctx, r.admission)
 			if err == nil && got.SerialNumber.Cmp(old.SerialNumber) == 0 {
-				err = errors.New("the old certificate")
+				err = errOld
 			}
 			return err
 		})
