@@ -6,17 +6,13 @@ package validation
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	kjson "sigs.k8s.io/json"
 )
 
 // jobSpec checks the Job of a hook. The schema takes any object, because the structure of a pod would make the
@@ -28,13 +24,15 @@ func jobSpec(at *field.Path, raw []byte) Findings {
 		return f
 	}
 	var tree any
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil {
+	if err := utiljson.Unmarshal(raw, &tree); err != nil {
 		f.Errors = append(f.Errors, field.Invalid(at, field.OmitValueType{}, err.Error()))
 		return f
 	}
-	for _, m := range misfits(at, tree, asJobSpec) {
+	for _, p := range misfits(tree, reflect.TypeFor[batchv1.JobSpec]()) {
 		// Not the value itself: it may be a password that somebody forgot to quote.
-		f.Errors = append(f.Errors, field.Invalid(m.at, field.OmitValueType{}, m.explain()))
+		e := field.Invalid(at, field.OmitValueType{}, p.Message)
+		e.Field = under(e.Field, p.Field)
+		f.Errors = append(f.Errors, e)
 	}
 	spec, err := DecodeJobSpec(raw)
 	if err != nil || len(f.Errors) > 0 {
@@ -69,80 +67,4 @@ func DecodeJobSpec(raw []byte) (batchv1.JobSpec, error) {
 		spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	}
 	return spec, nil
-}
-
-// asJobSpec reports why a value cannot be the spec of a Job.
-func asJobSpec(v any) error {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return err //nolint:wrapcheck // it came from JSON
-	}
-	unknown, err := kjson.UnmarshalStrict(raw, &batchv1.JobSpec{})
-	return errors.Join(err, errors.Join(unknown...))
-}
-
-// misfit is a part of a document that cannot be read.
-type misfit struct {
-	at  *field.Path
-	err error
-}
-
-// misfits finds the smallest parts of a value that cannot be read on their own. The decoder itself names no list items
-// and stops at the first error; types with a decoder of their own name no field at all.
-func misfits(at *field.Path, v any, decode func(any) error) []misfit {
-	err := decode(v)
-	if err == nil {
-		return nil
-	}
-	var out []misfit
-	switch v := v.(type) {
-	case map[string]any:
-		if empty := decode(map[string]any{}); empty != nil {
-			return []misfit{{at, empty}}
-		}
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out = append(out, misfits(at.Child(k), v[k], func(part any) error { return decode(map[string]any{k: part}) })...)
-		}
-	case []any:
-		if empty := decode([]any{}); empty != nil {
-			return []misfit{{at, empty}}
-		}
-		for i := range v {
-			out = append(out, misfits(at.Index(i), v[i], func(part any) error { return decode([]any{part}) })...)
-		}
-	}
-	if len(out) == 0 {
-		out = append(out, misfit{at, err})
-	}
-	return out
-}
-
-// explain says what to write, in the words of YAML.
-func (m misfit) explain() string {
-	if t := (*json.UnmarshalTypeError)(nil); errors.As(m.err, &t) {
-		is, _, _ := strings.Cut(t.Value, " ")
-		return fmt.Sprintf("it is %s: write %s", is, shapeOf(t.Type))
-	}
-	if f := kjson.FieldError(nil); errors.As(m.err, &f) {
-		return "there is no such field in the spec of a Job: correct its name, or remove it"
-	}
-	return m.err.Error()
-}
-
-// shapeOf names what a type is written as.
-func shapeOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		return "a whole number"
-	case reflect.String:
-		return "a text, in quotes where it looks like a number"
-	case reflect.Slice:
-		return "a list"
-	case reflect.Pointer:
-		return shapeOf(t.Elem())
-	default:
-		return "fields and values"
-	}
 }

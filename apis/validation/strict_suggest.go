@@ -66,7 +66,7 @@ func (w *walk) suggest(at place, name string, t reflect.Type, siblings []jsonFie
 		return none + ": write " + near
 	}
 	for _, kind := range kinds {
-		if kind != w.kind && len(at) > 0 && at[0] == "spec" && slices.Contains(specFields(kind), name) {
+		if w.kind != "" && kind != w.kind && len(at) > 0 && at[0] == "spec" && slices.Contains(specFields(kind), name) {
 			return fmt.Sprintf("%s here: it belongs to spec.%s of a %s", none, name, kind)
 		}
 	}
@@ -97,11 +97,14 @@ func specFields(kind string) []string {
 func (w *walk) places(at place, name string) []string {
 	var all []place
 	for _, f := range fieldsOf(w.root) {
-		if f.name == "spec" || f.name == "metadata" && len(at) == 0 {
+		if w.kind == "" || f.name == "spec" || f.name == "metadata" && len(at) == 0 {
+			if f.name == name {
+				all = append(all, place{f.name})
+			}
 			find(place{f.name}, f.t, name, 0, &all)
 		}
 	}
-	if len(at) > 0 && at[0] == "metadata" {
+	if w.kind != "" && len(at) > 0 && at[0] == "metadata" {
 		return nil
 	}
 	best := 1 << 30
@@ -163,6 +166,9 @@ func (w *walk) exists(at place) bool {
 			value = v[element]
 		case []any:
 			i, err := strconv.Atoi(strings.Trim(element, "[]"))
+			if element == anyIndex {
+				i, err = 0, nil
+			}
 			if err != nil || i >= len(v) {
 				return false
 			}

@@ -18,12 +18,33 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
-// walk holds what somebody wrote against the Go types, so that a new field is known the moment it exists.
+// walk holds what somebody wrote against the Go types, so that a new field is known the moment it exists. Values are
+// not repeated in what it says: one may be a password that somebody forgot to quote.
 type walk struct {
-	root     reflect.Type
-	tree     map[string]any
+	root reflect.Type
+	tree map[string]any
+	// kind of the object, "" for a part of one.
 	kind     string
 	problems []Problem
+}
+
+// misfits are the parts of a value that a type cannot be read from.
+func misfits(value any, t reflect.Type) []Problem {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return []Problem{{Message: "this takes an object, not " + shape(value)}}
+	}
+	w := &walk{root: t, tree: object}
+	w.structure(nil, object, t, false)
+	return w.problems
+}
+
+// under is a path below another.
+func under(at, below string) string {
+	if below == "" {
+		return at
+	}
+	return at + "." + below
 }
 
 // emptyVariants are chosen by being there, with {} as their value: null would be dropped on the way.
@@ -97,7 +118,10 @@ func (w *walk) value(at place, value any, f jsonField, complete bool) {
 	t := deref(f.t)
 	if t == rawObject {
 		// The one field of this type is a Job's spec.
-		t = reflect.TypeFor[batchv1.JobSpec]()
+		for _, p := range misfits(value, reflect.TypeFor[batchv1.JobSpec]()) {
+			w.problems = append(w.problems, Problem{Field: under(at.String(), p.Field), Message: p.Message})
+		}
+		return
 	}
 	switch {
 	case reflect.PointerTo(t).Implements(unmarshaler):
@@ -121,7 +145,7 @@ func (w *walk) value(at place, value any, f jsonField, complete bool) {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
 		list, ok := value.([]any)
 		if !ok {
-			w.problem(at, "this takes a list: write %s: [%s]", f.name, brief(value))
+			w.problem(at, "this takes a list, not %s: write a dash before each item, or brackets around all", shape(value))
 			return
 		}
 		for i, item := range list {
@@ -147,7 +171,7 @@ func (w *walk) leaf(at place, value any, t reflect.Type) {
 		err = stdjson.Unmarshal(raw, reflect.New(t).Interface())
 	}
 	if err != nil {
-		w.problem(at, "%s is not understood here: %s", brief(value), err)
+		w.problem(at, "this is not understood: %s", err)
 	}
 }
 
@@ -161,7 +185,7 @@ func (w *walk) scalar(at place, value any, t reflect.Type) {
 		case map[string]any, []any:
 			w.problem(at, "this takes a text, not %s", shape(value))
 		default:
-			w.problem(at, "this takes a text: write \"%v\" in quotes", value)
+			w.problem(at, "this takes a text, not %s: write it in quotes", shape(value))
 		}
 	case reflect.Bool:
 		if _, ok := value.(bool); ok {
@@ -176,14 +200,14 @@ func (w *walk) scalar(at place, value any, t reflect.Type) {
 		n, ok := value.(int64)
 		if !ok {
 			if _, err := strconv.ParseInt(text, 10, 64); isText && err == nil {
-				w.problem(at, "this takes a whole number: write %s without quotes", text)
+				w.problem(at, "this takes a whole number: write it without quotes")
 				return
 			}
-			w.problem(at, "this takes a whole number, not %s", brief(value))
+			w.problem(at, "this takes a whole number, not %s", shape(value))
 			return
 		}
 		if reflect.Zero(t).OverflowInt(n) {
-			w.problem(at, "%d is too large", n)
+			w.problem(at, "this is too large a number")
 		}
 	default:
 	}
@@ -208,6 +232,9 @@ func notObject(name string, value any, t reflect.Type) string {
 	for _, f := range fields {
 		names = append(names, f.name)
 	}
+	if len(names) > 12 {
+		return "this takes an object, not " + shape(value)
+	}
 	return fmt.Sprintf("this takes an object with fields of %s, not %s", strings.Join(names, ", "), shape(value))
 }
 
@@ -221,24 +248,9 @@ func shape(value any) string {
 		return "a text"
 	case bool:
 		return "true or false"
+	case float64:
+		return "a fraction"
 	default:
 		return "a number"
-	}
-}
-
-// brief is a value as it can be repeated in a message: long ones and structures are named only.
-func brief(value any) string {
-	switch v := value.(type) {
-	case string:
-		if len(v) > 40 {
-			return "…"
-		}
-		return v
-	case map[string]any:
-		return "{…}"
-	case []any:
-		return "…"
-	default:
-		return fmt.Sprint(v)
 	}
 }
