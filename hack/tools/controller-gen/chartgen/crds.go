@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -97,6 +98,13 @@ func generateCRDs(own string, paths []string) ([]apiextensionsv1.CustomResourceD
 		parser.NeedCRDFor(kind, nil)
 		c := parser.CustomResourceDefinitions[kind]
 		crd.FixTopLevelMetadata(c)
+		for i := range c.Spec.Versions {
+			root := c.Spec.Versions[i].Schema.OpenAPIV3Schema
+			if spec, ok := root.Properties["spec"]; ok {
+				letNullBeAbsent(&spec)
+				root.Properties["spec"] = spec
+			}
+		}
 		if c.Annotations == nil {
 			c.Annotations = map[string]string{}
 		}
@@ -119,6 +127,46 @@ func (undescribed) Visit(s *apiextensionsv1.JSONSchemaProps) crd.SchemaVisitor {
 		s.Description = ""
 	}
 	return undescribed{}
+}
+
+// letNullBeAbsent lets the optional fields of a spec be null, which is what a template leaves behind whose value is empty.
+// Create and client-side apply drop such a null by themselves; a server-side apply, which is how Flux works, refuses it
+// unless the schema allows it. Left alone are
+//   - fields with a default, where a null becomes the default either way,
+//   - words from a list, for which the API server takes no null whatever the schema says,
+//   - objects that may be empty, if a default lies below them or they are a variant of a union: where an apply takes back
+//     the last field of an object that may be null, a null stays in its place, which keeps the default away or chooses
+//     no variant at all,
+//   - fields of types that are not ours, which have no text any more.
+func letNullBeAbsent(s *apiextensionsv1.JSONSchemaProps) {
+	for name, p := range s.Properties {
+		variant := slices.ContainsFunc(s.XValidations, func(r apiextensionsv1.ValidationRule) bool {
+			_, names, ok := strings.Cut(r.Message, "exactly one of ")
+			return ok && strings.Contains(names, name)
+		})
+		letNullBeAbsent(&p)
+		free := p.Description != "" && p.Default == nil && len(p.Enum) == 0 && !slices.Contains(s.Required, name)
+		if p.Type == "object" && len(p.Required) == 0 && (variant || defaultBelow(&p)) {
+			free = false
+		}
+		p.Nullable = free
+		s.Properties[name] = p
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		letNullBeAbsent(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
+		letNullBeAbsent(s.AdditionalProperties.Schema)
+	}
+}
+
+func defaultBelow(s *apiextensionsv1.JSONSchemaProps) bool {
+	for _, p := range s.Properties {
+		if p.Default != nil || defaultBelow(&p) {
+			return true
+		}
+	}
+	return false
 }
 
 func render(c apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
