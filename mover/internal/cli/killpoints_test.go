@@ -65,6 +65,15 @@ var killable = map[string]killed{
 			assert.Equal(b.t, int64(1), b.count())
 		},
 	},
+	"maintain": {
+		spec: func(b *bench) work.Spec {
+			return b.spec(work.Operation{Maintain: &work.Maintain{Mode: work.MaintenanceFull}})
+		},
+		done: func(b *bench, _ work.Result) {
+			b.holds(b.one.SnapshotID, b.wantOne)
+			assert.Equal(b.t, int64(2), b.count())
+		},
+	},
 	"replicate": {
 		spec: func(b *bench) work.Spec { return b.replicate(onFolder(b.target)) },
 		done: func(b *bench, _ work.Result) {

@@ -25,7 +25,8 @@ type faultyStore struct {
 
 type faultyOptions struct {
 	Path string `json:"path"`
-	Key  string `json:"key"` // of its trigger
+	Key  string `json:"key"`  // of its trigger
+	Ages string `json:"ages"` // of its clock, where that is a test's
 }
 
 const faultyType = "kopiur-faulty"
@@ -38,6 +39,9 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
+		if a, ok := allAges.Load(o.Ages); ok {
+			st = timeStore{st, a.(*ages), &timeOptions{Path: o.Path, Key: o.Ages}} //nolint:forcetypeassert // a test's own
+		}
 		t, _ := triggers.Load(o.Key)
 		return faultyStore{st, t.(*trigger), o}, nil
 	})
@@ -46,12 +50,17 @@ func init() {
 // store is a storage in a folder that this trigger lets fail.
 func (t *trigger) store(tb testing.TB, path string) Storage {
 	tb.Helper()
+	return t.storeInTime(tb, path, "")
+}
+
+func (t *trigger) storeInTime(tb testing.TB, path, ages string) Storage {
+	tb.Helper()
 	key := fmt.Sprintf("%p", t)
 	triggers.Store(key, t)
 	tb.Cleanup(func() { triggers.Delete(key) })
 	return Storage{
 		Filesystem: &Filesystem{Path: path},
-		instead:    &blob.ConnectionInfo{Type: faultyType, Config: &faultyOptions{Path: path, Key: key}},
+		instead:    &blob.ConnectionInfo{Type: faultyType, Config: &faultyOptions{Path: path, Key: key, Ages: ages}},
 	}
 }
 

@@ -7,12 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/kopia/kopia/repo/blob"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -29,13 +32,16 @@ type fault struct {
 	manner
 }
 
-// storeFaults are those of a store, the first two also those of a file system.
-var storeFaults = []fault{
-	{"not done", syscall.EIO, manner{}},
-	{"done, and not told", syscall.ECONNRESET, manner{after: true}},
-	{"read with a bit changed", nil, manner{corrupt: true}},
-	{"not done, nor any other from then on", syscall.EHOSTUNREACH, manner{forever: true}},
-}
+// storeFaults are those of a store. A copy of blobs does not look into them, so that a bit that changed on the way is
+// found by whoever verifies the copy.
+var (
+	blobFaults = []fault{
+		{"not done", syscall.EIO, manner{}},
+		{"done, and not told", syscall.ECONNRESET, manner{after: true}},
+		{"not done, nor any other from then on", syscall.EHOSTUNREACH, manner{forever: true}},
+	}
+	storeFaults = append([]fault{{"read with a bit changed", nil, manner{corrupt: true}}}, blobFaults...)
+)
 
 // fileFaults are those of a file system.
 var fileFaults = []fault{
@@ -51,6 +57,8 @@ type scene struct {
 	repo, source, target string
 	trees                map[string]map[string]fact // by the description of the snapshot
 	first                Key
+	// ages is the clock of a scene in which days pass.
+	ages *ages
 }
 
 // operation is one of those under fire.
@@ -61,8 +69,14 @@ type operation struct {
 	done func(s *scene, r *Repository)
 	// prepared: the second tree is stored already.
 	prepared bool
-	// faults are those of its source or target, where these are what fails and not the store.
+	// faults are those of its store.
 	faults []fault
+	// elsewhere: it is its source, its target or its second store that fails.
+	elsewhere bool
+	// aged: it works on a repository in which days have passed.
+	aged bool
+	// stride is how many calls the everyday run passes over, for operations with many.
+	stride int64
 	// known are its own errors beside those of everyone.
 	known []error
 }
@@ -70,17 +84,31 @@ type operation struct {
 // newScene makes the first one; the others are copies.
 func newScene(t *testing.T) *scene {
 	t.Helper()
+	s := emptyScene(t)
+	c := s.connection(nil)
+	c.Clock = func() time.Time { return time.Now().Add(-time.Hour) } // not in the same second as the next
+	s.begin(c)
+	return s
+}
+
+func emptyScene(t *testing.T) *scene {
+	t.Helper()
 	s := &scene{t: t, root: t.TempDir(), trees: map[string]map[string]fact{}}
 	s.paths()
 	for _, d := range []string{s.repo, s.source, s.target} {
 		require.NoError(t, os.Mkdir(d, 0o750))
 	}
+	newDisk(t, s.disk())
+	return s
+}
+
+// begin creates the repository, stores the first tree and changes it into the second.
+func (s *scene) begin(c Connection) {
+	t, ctx := s.t, testContext(s.t)
+	t.Helper()
 	writeFile(t, filepath.Join(s.source, "a"), "first", 0o640)
 	writeFile(t, filepath.Join(s.source, "dir/b"), "first", 0o600)
 	require.NoError(t, os.Symlink("dir/b", filepath.Join(s.source, "link")))
-	ctx := testContext(t)
-	c := connection(t, Storage{Filesystem: &Filesystem{Path: s.repo}})
-	c.Clock = func() time.Time { return time.Now().Add(-time.Hour) } // not in the same second as the next
 	require.NoError(t, Create(ctx, c, CreateOptions{}))
 	r, err := Open(ctx, c)
 	require.NoError(t, err)
@@ -95,41 +123,81 @@ func newScene(t *testing.T) *scene {
 	writeFile(t, filepath.Join(s.source, "a"), "second, and longer", 0o640)
 	writeFile(t, filepath.Join(s.source, "new/c"), "second", 0o600)
 	s.trees["second"] = facts(t, s.source)
-	newDisk(t, s.disk())
-	return s
 }
 
 func (s *scene) paths() {
 	s.repo, s.source, s.target = filepath.Join(s.root, "repo"), filepath.Join(s.root, "source"), filepath.Join(s.root, "target")
 }
 
-// again is the same scene with a repository and a target of its own. The source is only read.
+// again is the same scene with a repository and a target of its own. The source is only read, and kopia never writes into
+// a blob that is there.
 func (s *scene) again(t *testing.T) *scene {
 	t.Helper()
 	c := &scene{t: t, root: t.TempDir(), trees: s.trees, first: s.first}
 	c.paths()
-	require.NoError(t, os.CopyFS(c.repo, os.DirFS(s.repo)))
+	linkTree(t, s.repo, c.repo)
 	require.NoError(t, os.Mkdir(c.target, 0o750))
 	c.source = s.source
+	if s.ages != nil {
+		c.ages = s.ages.again(t)
+	}
 	return c
 }
 
-func (s *scene) open(st Storage) *Repository {
+func linkTree(t *testing.T, from, to string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if at := filepath.Join(to, rel); !d.IsDir() {
+			return os.Link(path, at) //nolint:gosec // nobody else is in a test's own folder
+		}
+		return os.MkdirAll(filepath.Join(to, rel), 0o750)
+	}))
+}
+
+// connection is one to the repository, behind a trigger where there is one.
+func (s *scene) connection(tr *trigger) Connection {
 	s.t.Helper()
-	r, err := Open(testContext(s.t), connection(s.t, st))
+	st, ages := Storage{Filesystem: &Filesystem{Path: s.repo}}, ""
+	if s.ages != nil {
+		ages = s.ages.key()
+		st.instead = &blob.ConnectionInfo{Type: timeType, Config: &timeOptions{Path: s.repo, Key: ages}}
+	}
+	if tr != nil {
+		st = tr.storeInTime(s.t, s.repo, ages)
+	}
+	c := connection(s.t, st)
+	if s.ages != nil {
+		c.Clock = s.ages.clock
+	}
+	return c
+}
+
+// clean opens the repository without any fault.
+func (s *scene) clean() *Repository {
+	s.t.Helper()
+	r, err := Open(testContext(s.t), s.connection(nil))
 	require.NoError(s.t, err)
 	return r
 }
 
-// clean opens the repository without any fault.
-func (s *scene) clean() *Repository { return s.open(Storage{Filesystem: &Filesystem{Path: s.repo}}) }
-
 // whole checks that every complete snapshot can be restored and holds what it should, and returns their descriptions.
 func (s *scene) whole(why string) []string {
 	s.t.Helper()
-	ctx := testContext(s.t)
 	r := s.clean()
-	defer func() { require.NoError(s.t, r.Close(ctx)) }()
+	defer func() { require.NoError(s.t, r.Close(testContext(s.t))) }()
+	return s.wholeIn(r, why)
+}
+
+func (s *scene) wholeIn(r *Repository, why string) []string {
+	s.t.Helper()
+	ctx := testContext(s.t)
 	all, err := r.List(ctx, webData)
 	require.NoError(s.t, err, why)
 	var names []string
@@ -193,24 +261,29 @@ func TestUnderFire(t *testing.T) {
 	prepared := first.again(t)
 	require.NoError(t, prepared.attempt(operation{run: uploadSecond}, nil))
 	require.NoError(t, prepared.attempt(operation{run: uploadDisk}, nil))
+	aged := newAgedScene(t)
 	for name, o := range operations {
-		faults := storeFaults
-		if o.faults != nil {
-			faults = o.faults
+		faults, from := o.faults, first
+		if faults == nil {
+			faults = storeFaults
 		}
-		from := first
-		if o.prepared {
+		switch {
+		case o.prepared:
 			from = prepared
+		case o.aged:
+			from = aged
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if !soak {
-				// Each call fails in one of the ways.
-				n := int64(1)
-				for underFire(t, from, o, faults[int(n)%3], n) {
-					n++
+				// Each call, or one in some, fails in one of the ways.
+				stride := max(o.stride, 1)
+				once := slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return f.forever })
+				n, i := stride, 0
+				for underFire(t, from, o, once[i%len(once)], n) {
+					n, i = n+stride, i+1
 				}
-				t.Logf("%d calls", n-1)
+				t.Logf("about %d calls", n)
 				return
 			}
 			for _, f := range faults {
@@ -236,16 +309,11 @@ func (s *scene) attempt(o operation, tr *trigger) error {
 	}
 	ctx, cancel := context.WithTimeout(testContext(s.t), wait)
 	defer cancel()
-	st := Storage{Filesystem: &Filesystem{Path: s.repo}}
 	files := &trigger{n: -1}
-	switch {
-	case tr == nil:
-	case o.faults != nil:
-		files = tr
-	default:
-		st = tr.store(s.t, s.repo)
+	if o.elsewhere && tr != nil {
+		files, tr = tr, nil
 	}
-	r, err := Open(ctx, connection(s.t, st))
+	r, err := Open(ctx, s.connection(tr))
 	if err != nil {
 		return err
 	}

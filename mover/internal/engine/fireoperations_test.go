@@ -16,14 +16,22 @@ import (
 // operations are all that write, and all that read much.
 var operations = map[string]operation{
 	"snapshot on its store":         {run: uploadSecond, done: secondIsThere},
-	"snapshot on its source":        {run: uploadSecond, done: secondIsThere, faults: fileFaults, known: []error{errPartial}},
+	"snapshot on its source":        {run: uploadSecond, done: secondIsThere, elsewhere: true, faults: fileFaults, known: []error{errPartial}},
 	"restore on its store":          {run: restoreFirst, done: firstIsRestored},
-	"restore on its target":         {run: restoreFirst, done: firstIsRestored, faults: fileFaults, known: []error{errPartial}},
+	"restore on its target":         {run: restoreFirst, done: firstIsRestored, elsewhere: true, faults: fileFaults, known: []error{errPartial}},
 	"device snapshot on its store":  {run: uploadDisk, done: diskIsThere},
-	"device snapshot on its source": {run: uploadDisk, done: diskIsThere, faults: deviceFaults},
+	"device snapshot on its source": {run: uploadDisk, done: diskIsThere, elsewhere: true, faults: deviceFaults},
 	"device restore on its store":   {run: restoreDisk, done: diskIsThere, prepared: true},
-	"device restore on its target":  {run: restoreDisk, done: diskIsThere, prepared: true, faults: deviceFaults},
+	"device restore on its target":  {run: restoreDisk, done: diskIsThere, prepared: true, elsewhere: true, faults: deviceFaults},
 	"delete on its store":           {run: deleteFirst, done: firstIsGone, prepared: true},
+	"replicate from its store":      {run: replicate, done: isReplicated, prepared: true, faults: blobFaults, stride: 3},
+	"replicate to another store":    {run: replicate, done: isReplicated, prepared: true, elsewhere: true, faults: blobFaults, stride: 3},
+	"migrate from its store":        {run: migrateAll, done: isMigrated, prepared: true, stride: 3, known: []error{errPartial}},
+	"migrate to another store":      {run: migrateAll, done: isMigrated, prepared: true, elsewhere: true, faults: storeFaults, stride: 5},
+	"quick maintenance":             {run: maintainQuick, done: nothingIsLost, aged: true, stride: 5},
+	"full maintenance":              {run: maintainFull, done: garbageIsGone, aged: true, stride: 17},
+	"quick verification":            {run: verifyAll, done: nothingIsLost, prepared: true, stride: 3, known: []error{errPartial}},
+	"deep verification":             {run: verifyDeep, done: nothingIsLost, prepared: true, stride: 3, known: []error{errPartial}},
 	"pin on its store":              {run: pinFirst, done: firstIsPinned},
 }
 
@@ -103,7 +111,7 @@ func firstIsPinned(s *scene, r *Repository) {
 // A repository that is being made has nothing to lose yet, but it must not be left so that nobody can make it.
 func TestCreateUnderFire(t *testing.T) {
 	t.Parallel()
-	for _, f := range storeFaults[:2] {
+	for _, f := range blobFaults[:2] {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			fired := true

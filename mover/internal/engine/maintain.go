@@ -138,6 +138,7 @@ func (r *Repository) runMaintenance(ctx context.Context, w repo.DirectRepository
 		mode = maintenance.ModeFull
 	}
 	entered := false
+	last, _ := w.BlobReader().GetMetadata(ctx, scheduleBlob) // not there before the first run
 	// Not by force: that would pass over the owner.
 	err := maintenance.RunExclusive(ctx, w, mode, false, func(ctx context.Context, p maintenance.RunParameters) error {
 		entered = true
@@ -154,8 +155,9 @@ func (r *Repository) runMaintenance(ctx context.Context, w repo.DirectRepository
 	case errors.As(err, &foreign):
 		return fmt.Errorf("%w: %s", ErrForeignOwner, foreign.Owner)
 	case err != nil && !entered:
-		// Kopia writes its schedule and compares the blob's time with its own; it has no type for the outcome.
-		if md, merr := w.BlobReader().GetMetadata(ctx, scheduleBlob); merr == nil {
+		// Kopia writes its schedule and compares the blob's time with its own; it has no type for the outcome. Where it did
+		// not come to write it, its time is that of the run before.
+		if md, merr := w.BlobReader().GetMetadata(ctx, scheduleBlob); merr == nil && !md.Timestamp.Equal(last.Timestamp) {
 			if c := (ClockReading{Mover: r.clock(), Store: md.Timestamp}); c.Excessive() {
 				return fmt.Errorf("%w: %s; kopia would take what is being written for old", ErrClockSkew, c)
 			}

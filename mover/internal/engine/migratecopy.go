@@ -25,7 +25,7 @@ import (
 )
 
 // errUnreadable marks content that the source cannot give.
-var errUnreadable = errors.New("the content cannot be read at the source")
+var errUnreadable = fmt.Errorf("%w: the content cannot be read at the source", ErrStorage)
 
 // TagCopy on a copied snapshot names the root object it was copied from. A copy that carries it is equal to its source,
 // entry by entry, so what did not change since can be taken over from it unread.
