@@ -78,6 +78,11 @@ func (c *Cluster) clear(ctx context.Context) error {
 			return fmt.Errorf("unmount %s: %w", mount, err)
 		}
 	}
+	if c.isBox() {
+		if err := detachLoops(c.layout.state); err != nil {
+			return err
+		}
+	}
 	entries, err := os.ReadDir(c.layout.state)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

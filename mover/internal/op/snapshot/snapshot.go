@@ -153,10 +153,10 @@ func readable(s work.Snapshot) error {
 	case s.Path != "" && s.DevicePath != "":
 		return fmt.Errorf("%w: a source is a folder or a device, not both", backend.ErrInvalidSpec)
 	case s.DevicePath != "":
-		return explain("device", s.DevicePath, engine.ReadableDevice(s.DevicePath))
+		return explain("device", s.DevicePath, engine.ReadableDevice(s.DevicePath), "as root, whose devices are on most nodes")
 	}
 	if err := engine.Readable(s.Path); err != nil {
-		return explain("root folder", s.Path, err)
+		return explain("root folder", s.Path, err, "as its owner")
 	}
 	if !s.MustBeReadOnly {
 		return nil
@@ -172,11 +172,11 @@ func readable(s work.Snapshot) error {
 	return nil
 }
 
-func explain(what, path string, err error) error {
+func explain(what, path string, err error, who string) error {
 	code, _ := classify.Outcome(err)
 	if code == work.CodePermissionDenied {
 		return &classify.Coded{Code: code, Err: err, Message: fmt.Sprintf(
-			"uid %d may not read the source's %s %s; run the mover as its owner", os.Geteuid(), what, path)}
+			"uid %d may not read the source's %s %s; run the mover %s", os.Geteuid(), what, path, who)}
 	}
 	return err
 }

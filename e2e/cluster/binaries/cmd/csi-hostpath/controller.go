@@ -46,11 +46,6 @@ func (d *driver) CreateVolume(ctx context.Context, q *csi.CreateVolumeRequest) (
 	if q.GetName() == "" {
 		return nil, status.Error(codes.InvalidArgument, "a volume needs a name")
 	}
-	for _, capability := range q.GetVolumeCapabilities() {
-		if capability.GetBlock() != nil {
-			return nil, status.Error(codes.InvalidArgument, "volumes are folders: volumeMode Block is not offered")
-		}
-	}
 	id := idFor(volume, q.GetName())
 	leave, err := d.busy.enter(id)
 	if err != nil {
@@ -58,12 +53,17 @@ func (d *driver) CreateVolume(ctx context.Context, q *csi.CreateVolumeRequest) (
 	}
 	defer leave()
 
-	want := q.GetCapacityRange().GetRequiredBytes()
+	want, block := q.GetCapacityRange().GetRequiredBytes(), isBlock(q.GetVolumeCapabilities()...)
+	if block && want%512 != 0 {
+		want += 512 - want%512 // a device consists of sectors
+	}
 	have, err := d.disk.get(volume, id)
 	switch {
 	case errors.Is(err, errNotFound):
-		have = record{ID: id, Name: q.GetName(), Bytes: want, Created: time.Now()}
+		have = record{ID: id, Name: q.GetName(), Bytes: want, Block: block, Created: time.Now()}
 		err = d.makeVolume(ctx, have, q.GetVolumeContentSource())
+	case err == nil && have.Block != block:
+		err = status.Errorf(codes.AlreadyExists, "volume %s exists with another volumeMode", id)
 	case err == nil && have.Bytes != want:
 		err = status.Errorf(codes.AlreadyExists, "volume %s exists with %d bytes", id, have.Bytes)
 	}
@@ -90,6 +90,9 @@ func (d *driver) makeVolume(ctx context.Context, r record, source *csi.VolumeCon
 	// A copy may be larger than its source, never smaller.
 	if r.Bytes < origin.Bytes {
 		return status.Errorf(codes.OutOfRange, "%d bytes are asked for, the source has %d", r.Bytes, origin.Bytes)
+	}
+	if r.Block != origin.Block {
+		return status.Errorf(codes.InvalidArgument, "the source has another volumeMode")
 	}
 	if err := d.faults.delay(ctx, "slow-clone"); err != nil {
 		return err
@@ -146,7 +149,7 @@ func (d *driver) makeSnapshot(ctx context.Context, id string, q *csi.CreateSnaps
 	if err != nil {
 		return record{}, err
 	}
-	r := record{ID: id, Name: q.GetName(), Source: origin.ID, Bytes: origin.Bytes, Created: time.Now()}
+	r := record{ID: id, Name: q.GetName(), Source: origin.ID, Bytes: origin.Bytes, Block: origin.Block, Created: time.Now()}
 	return r, d.disk.create(ctx, snapshot, r, from)
 }
 

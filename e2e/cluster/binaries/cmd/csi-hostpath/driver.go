@@ -25,7 +25,8 @@ type driver struct {
 	disk       *store
 	faults     faults
 
-	busy inFlight
+	busy  inFlight
+	loops loops
 }
 
 // inFlight refuses a second call for an id that is being worked on, so that a slow copy of one volume does not hold

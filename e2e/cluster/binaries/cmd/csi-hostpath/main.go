@@ -1,7 +1,8 @@
 // Copyright 2026 The Kopiur Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command csi-hostpath is a CSI driver for one node whose volumes are folders and whose snapshots are copies of them.
+// Command csi-hostpath is a CSI driver for one node whose volumes are folders and whose snapshots are copies of them. A
+// block volume is a file in such a folder behind a loop device.
 // It exists so that the test cluster has dynamic volumes, snapshots, clones and restores without any image. It
 // announces itself to the kubelet, so no registrar runs beside it, and it has switches that make storage misbehave on
 // purpose (see faults.go).

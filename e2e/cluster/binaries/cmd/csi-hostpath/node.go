@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -29,8 +30,12 @@ func (d *driver) NodePublishVolume(_ context.Context, q *csi.NodePublishVolumeRe
 	if err := d.faults.message("mount-error"); err != nil {
 		return nil, asStatus(err)
 	}
-	if _, err := d.disk.get(volume, q.GetVolumeId()); err != nil {
+	have, err := d.disk.get(volume, q.GetVolumeId())
+	if err != nil {
 		return nil, asStatus(err)
+	}
+	if have.Block != isBlock(q.GetVolumeCapability()) {
+		return nil, status.Errorf(codes.InvalidArgument, "volume %s has another volumeMode", have.ID)
 	}
 	data, err := d.disk.data(volume, q.GetVolumeId())
 	if err != nil {
@@ -47,6 +52,13 @@ func (d *driver) NodePublishVolume(_ context.Context, q *csi.NodePublishVolumeRe
 	case err != nil:
 		return nil, asStatus(err)
 	case mounted:
+		return &csi.NodePublishVolumeResponse{}, nil
+	}
+	if have.Block {
+		// Whether a pod may write to a device is the kubelet's business: it says so to the container's device list.
+		if err := d.loops.publish(have.ID, filepath.Join(data, image), target); err != nil {
+			return nil, asStatus(err)
+		}
 		return &csi.NodePublishVolumeResponse{}, nil
 	}
 	if err := os.MkdirAll(target, 0o755); err != nil {
@@ -76,6 +88,7 @@ func (d *driver) NodeUnpublishVolume(_ context.Context, q *csi.NodeUnpublishVolu
 	if err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOENT) {
 		return nil, status.Errorf(codes.Internal, "unmount %s: %v", target, err)
 	}
+	d.loops.release(q.GetVolumeId(), target)
 	if err := os.Remove(target); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, asStatus(err)
 	}

@@ -35,6 +35,7 @@ type record struct {
 	Name    string
 	Source  string // the volume a snapshot was taken of
 	Bytes   int64
+	Block   bool // its data is one file, the image
 	Created time.Time
 }
 
@@ -130,6 +131,9 @@ func (s *store) create(ctx context.Context, k kind, r record, from string) error
 		err = os.Chmod(data, 0o777)
 	} else {
 		err = copyTree(ctx, from, data)
+	}
+	if err == nil && r.Block {
+		err = s.makeImage(ctx, data, r.Bytes)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(draft))
