@@ -14,7 +14,7 @@ require (
 	github.com/prometheus/client_golang v1.24.0
 	// Assertions in tests.
 	github.com/stretchr/testify v1.11.1
-	// One operation of a patch, as controller-runtime takes it.
+	// Patches of single fields.
 	gomodules.xyz/jsonpatch/v2 v2.4.0
 	// Admission reviews, webhook configurations, Secrets.
 	k8s.io/api v0.37.2

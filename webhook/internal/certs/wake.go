@@ -23,7 +23,7 @@ import (
 //
 // +kubebuilder:rbac:groups="",namespace=kopiur-system,resources=secrets,resourceNames=kopiur-webhook-tls,verbs=get;list;watch;update
 // +kubebuilder:rbac:groups="",namespace=kopiur-system,resources=secrets,verbs=create
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations;mutatingwebhookconfigurations,resourceNames=kopiur-webhook,verbs=get;list;watch;update
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations;mutatingwebhookconfigurations,resourceNames=kopiur-webhook,verbs=get;list;watch;patch
 
 // Watches wakes a Keeper when the Secret or a configuration changes, whoever changed it. It is a cache of metadata of at
 // most three objects; the Keeper itself reads from the API server.
