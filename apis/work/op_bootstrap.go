@@ -14,7 +14,8 @@ type Bootstrap struct {
 	Parameters *Parameters `json:"parameters,omitempty"`
 	// Owner says whose maintenance ownership is taken over; absent, only a repository without an owner gets one.
 	Owner *OwnerRule `json:"owner,omitempty"`
-	// Keep are the identities that Kopiur manages: kopia must never prune what is filed under them (K-11).
+	// Keep are identities that Kopiur manages: kopia must never prune what is filed under them (K-11). A backup sees to its
+	// own; these are for what other clients may do before the first one.
 	Keep []Identity `json:"keep,omitempty"`
 	// Catalog asks for all complete snapshots, in pages on standard output.
 	Catalog *Catalog `json:"catalog,omitempty"`

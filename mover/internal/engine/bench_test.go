@@ -112,3 +112,11 @@ func BenchmarkDelete(b *testing.B) {
 		require.True(b, out[999].Deleted)
 	}
 }
+
+func fillRandom(b []byte, seed ...int) {
+	var key [32]byte
+	for i, s := range seed {
+		key[i] = byte(s)
+	}
+	_, _ = rand.NewChaCha8(key).Read(b)
+}

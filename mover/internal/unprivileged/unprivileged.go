@@ -71,6 +71,7 @@ func Mounting(t *testing.T) bool {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "in a mount namespace of its own:\n%s", out)
 	require.Contains(t, string(out), "--- PASS: "+t.Name(), "the child ran no test:\n%s", out)
+	t.Logf("%s", out)
 	return false
 }
 

@@ -44,7 +44,7 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.VerifyResult,
 	if s.Quick != nil {
 		return quick(env, r, all, *s.Quick)
 	}
-	return deep(env, r, all, *s.Deep)
+	return deep(env, r, all, s.Snapshot != nil, *s.Deep)
 }
 
 func check(s work.Verify) error {
@@ -78,6 +78,9 @@ func snapshots(ctx context.Context, r *engine.Repository, s work.Verify) ([]engi
 		one, err := r.Locate(ctx, key)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // says what and where
+		}
+		if !one.Complete() {
+			return nil, &classify.Coded{Code: work.CodeNotFound, Message: "the snapshot is incomplete (" + one.Incomplete + "), there is nothing to prove"}
 		}
 		return []engine.Snapshot{one}, nil
 	}
@@ -126,8 +129,11 @@ func quick(env op.Env, r *engine.Repository, all []engine.Snapshot, q work.Quick
 	return res, nil
 }
 
-func deep(env op.Env, r *engine.Repository, all []engine.Snapshot, d work.DeepVerify) (*work.VerifyResult, error) {
+func deep(env op.Env, r *engine.Repository, all []engine.Snapshot, named bool, d work.DeepVerify) (*work.VerifyResult, error) {
 	s, found, partial := engine.NewestWhole(all)
+	if len(all) == 1 && named {
+		s, found = all[0], true // whoever names one wants that one
+	}
 	if !found {
 		return nil, &classify.Coded{Code: work.CodeNotFound, Message: fmt.Sprintf(
 			"there is no snapshot to restore: %d are complete and lack entries that could not be read", partial)}
