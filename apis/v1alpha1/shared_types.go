@@ -96,7 +96,7 @@ type PolicyRef struct {
 type CronSpec struct {
 	// cron has five fields: minutes, hours, days of the month, months and weekdays. A field may be the single letter H: a value
 	// that follows from the object's own name, so that many objects do not run at once.
-	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	Cron string `json:"cron"`
 	// jitter delays each run by up to that much, at most 24h; the same run by the same delay on every replica.
