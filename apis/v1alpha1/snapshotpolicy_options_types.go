@@ -66,13 +66,13 @@ type ErrorHandling struct {
 
 // Upload bounds a run.
 type Upload struct {
-	// maxParallelSnapshots is how many movers of this policy run at a time; not limited where it is left out.
-	// +kubebuilder:validation:Minimum=1
+	// maxParallelSnapshots is how many movers of this policy run at a time; not limited where it is left out or 0.
+	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +optional
 	MaxParallelSnapshots int32 `json:"maxParallelSnapshots,omitempty"`
-	// maxParallelFileReads within one run.
-	// +kubebuilder:validation:Minimum=1
+	// maxParallelFileReads within one run; kopia's own number where it is left out or 0.
+	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=256
 	// +optional
 	MaxParallelFileReads int32 `json:"maxParallelFileReads,omitempty"`
