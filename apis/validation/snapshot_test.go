@@ -148,6 +148,11 @@ func TestSnapshotUpdate(t *testing.T) {
 	phase := func(p kopiurv1.SnapshotPhase) *kopiurv1.Snapshot {
 		return manual(tagged(map[string]string{"team": "a"}), func(s *kopiurv1.Snapshot) { s.Status.Phase = p })
 	}
+	with := func(p kopiurv1.SnapshotPhase) *kopiurv1.Snapshot {
+		s := phase(p)
+		s.Spec.Mover = &kopiurv1.MoverSpec{PrivilegedMode: new(true)}
+		return s
+	}
 	started := phase(kopiurv1.SnapshotRunning)
 	started.Status.Job = &kopiurv1.JobStatus{Name: "kopiur-s-one"}
 	reported := phase(kopiurv1.SnapshotFailed)
@@ -163,22 +168,24 @@ func TestSnapshotUpdate(t *testing.T) {
 		change  func(*kopiurv1.Snapshot)
 		wantErr string
 	}{
-		"what becomes of the data, after a success":    {phase(kopiurv1.SnapshotSucceeded), fate, ""},
-		"labels and annotations, after a success":      {phase(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Labels = map[string]string{"a": "b"} }, ""},
-		"the policy, after a success":                  {phase(kopiurv1.SnapshotSucceeded), policy, "spec.policyRef: Forbidden: the Snapshot is Succeeded: create another one"},
-		"no policy any more, after a success":          {phase(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Spec.PolicyRef = nil }, "spec.policyRef: Forbidden"},
-		"the repository, when nothing had changed":     {phase(kopiurv1.SnapshotUnchanged), pinnedTo(kopiurv1.RepositoryRef{Name: "offsite"}), "spec.repository: Forbidden"},
-		"the source, after the mover's failure":        {reported, picks(1, ""), "spec.source: Forbidden"},
-		"tags, while it goes away":                     {phase(kopiurv1.SnapshotDeleting), tagged(nil), "spec.tags: Forbidden: the Snapshot is Deleting"},
-		"a description, of one that was found":         {phase(kopiurv1.SnapshotDiscovered), func(s *kopiurv1.Snapshot) { s.Spec.Description = "x" }, "spec.description: Forbidden"},
-		"the mover, after a success":                   {phase(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Spec.Mover = &kopiurv1.MoverSpec{} }, "spec.mover: Forbidden"},
-		"the policy, while it waits":                   {phase(kopiurv1.SnapshotPending), policy, ""},
-		"the policy, before it was looked at":          {phase(""), policy, ""},
-		"the policy, while its mover runs":             {started, policy, "spec.policyRef: Forbidden: its mover was started"},
-		"the failure policy, while its mover runs":     {started, func(s *kopiurv1.Snapshot) { s.Spec.FailurePolicy = &kopiurv1.FailurePolicy{} }, ""},
-		"the policy, after a failure without a mover":  {phase(kopiurv1.SnapshotFailed), policy, ""},
-		"the policy, after a mover that did not start": {neverStarted, policy, ""},
-		"no tags instead of empty ones":                {manual(tagged(map[string]string{}), func(s *kopiurv1.Snapshot) { s.Status.Phase = kopiurv1.SnapshotSucceeded }), tagged(nil), ""},
+		"what becomes of the data, after a success":     {phase(kopiurv1.SnapshotSucceeded), fate, ""},
+		"labels and annotations, after a success":       {phase(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Labels = map[string]string{"a": "b"} }, ""},
+		"the policy, after a success":                   {phase(kopiurv1.SnapshotSucceeded), policy, "spec.policyRef: Forbidden: the Snapshot is Succeeded: create another one"},
+		"no policy any more, after a success":           {phase(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Spec.PolicyRef = nil }, "spec.policyRef: Forbidden"},
+		"the repository, when nothing had changed":      {phase(kopiurv1.SnapshotUnchanged), pinnedTo(kopiurv1.RepositoryRef{Name: "offsite"}), "spec.repository: Forbidden"},
+		"the source, after the mover's failure":         {reported, picks(1, ""), "spec.source: Forbidden"},
+		"tags, while it goes away":                      {phase(kopiurv1.SnapshotDeleting), tagged(nil), "spec.tags: Forbidden: the Snapshot is Deleting"},
+		"a description, of one that was found":          {phase(kopiurv1.SnapshotDiscovered), func(s *kopiurv1.Snapshot) { s.Spec.Description = "x" }, "spec.description: Forbidden"},
+		"the mover, after a success":                    {phase(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Spec.Mover = &kopiurv1.MoverSpec{} }, "spec.mover: Forbidden"},
+		"a client that knows no mover, after a success": {with(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Spec.Mover, s.Spec.Pin = nil, true }, ""},
+		"another mover, after a success":                {with(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Spec.Mover = &kopiurv1.MoverSpec{} }, "spec.mover: Forbidden"},
+		"the policy, while it waits":                    {phase(kopiurv1.SnapshotPending), policy, ""},
+		"the policy, before it was looked at":           {phase(""), policy, ""},
+		"the policy, while its mover runs":              {started, policy, "spec.policyRef: Forbidden: its mover was started"},
+		"the failure policy, while its mover runs":      {started, func(s *kopiurv1.Snapshot) { s.Spec.FailurePolicy = &kopiurv1.FailurePolicy{} }, ""},
+		"the policy, after a failure without a mover":   {phase(kopiurv1.SnapshotFailed), policy, ""},
+		"the policy, after a mover that did not start":  {neverStarted, policy, ""},
+		"no tags instead of empty ones":                 {manual(tagged(map[string]string{}), func(s *kopiurv1.Snapshot) { s.Status.Phase = kopiurv1.SnapshotSucceeded }), tagged(nil), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
