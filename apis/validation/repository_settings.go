@@ -121,7 +121,7 @@ func epoch(at *field.Path, e kopiurv1.EpochParameters) Findings {
 	f.Merge(duration(at.Child("refreshFrequency"), e.RefreshFrequency, time.Second))
 	least, err1 := e.MinDuration.Parse(defaultEpochDuration)
 	refresh, err2 := e.RefreshFrequency.Parse(defaultEpochRefresh)
-	if err1 == nil && err2 == nil && refreshesInEpoch*refresh > least && len(f.Errors) == 0 {
+	if err1 == nil && err2 == nil && refresh > least/refreshesInEpoch && len(f.Errors) == 0 {
 		if e.MinDuration != "" {
 			f.invalid(at.Child("minDuration"), e.MinDuration, "write at least %s: three times refreshFrequency, which is %s", short(refreshesInEpoch*refresh), short(refresh))
 		} else {

@@ -183,6 +183,7 @@ func TestRepository(t *testing.T) {
 		"an epoch of three refreshes passes":       {withEpoch(kopiurv1.EpochParameters{MinDuration: "1h"}), "", ""},
 		"an epoch of fewer is refused":             {withEpoch(kopiurv1.EpochParameters{MinDuration: "59m"}), "spec.parameters.epoch.minDuration: Invalid value: \"59m\": write at least 1h: three times refreshFrequency, which is 20m", ""},
 		"a refresh that is too slow is refused":    {withEpoch(kopiurv1.EpochParameters{RefreshFrequency: "9h"}), "spec.parameters.epoch.refreshFrequency: Invalid value: \"9h\": write at most 8h: a third of minDuration, which is 24h", ""},
+		"a refresh of centuries is refused":        {withEpoch(kopiurv1.EpochParameters{RefreshFrequency: "1500000h"}), "spec.parameters.epoch.refreshFrequency: Invalid value: \"1500000h\": write at most 8h", ""},
 		"an epoch shorter than kopia takes":        {withEpoch(kopiurv1.EpochParameters{MinDuration: "5m", RefreshFrequency: "1m"}), "write at least 10m", ""},
 		"an epoch that ends with every blob":       {withEpoch(kopiurv1.EpochParameters{AdvanceOnCount: new(int32(1))}), "spec.parameters.epoch.advanceOnCount: Invalid value: 1: write 10 or more", ""},
 		"an epoch that ends at no size":            {withEpoch(kopiurv1.EpochParameters{AdvanceOnSizeMiB: new(int32(0))}), "spec.parameters.epoch.advanceOnSizeMiB", ""},
