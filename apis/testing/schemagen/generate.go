@@ -33,7 +33,21 @@ var odd = []string{
 // one is chosen.
 func (g *Generator) Value(s Schema) any { return g.value(s, 0) }
 
+// Some is a value that is there: neither null nor false, and no empty list.
+func (g *Generator) Some(s Schema) any {
+	for range 1000 {
+		v := g.Value(s)
+		if list, ok := v.([]any); v != nil && v != false && (!ok || len(list) > 0) {
+			return v
+		}
+	}
+	panic(fmt.Sprintf("no value for %v", s))
+}
+
 func (g *Generator) value(s Schema, depth int) any {
+	if s.is("nullable") && g.Rand.IntN(10) == 0 {
+		return nil
+	}
 	if enum := s.list("enum"); len(enum) > 0 {
 		return enum[g.Rand.IntN(len(enum))]
 	}
@@ -87,6 +101,9 @@ func (g *Generator) object(s Schema, depth int) any {
 		}
 		if there || slices.Contains(required, any(name)) {
 			out[name] = g.value(s.Property(name), depth+1)
+		}
+		if name == chosen {
+			out[name] = g.Some(s.Property(name))
 		}
 	}
 	return out
