@@ -113,3 +113,24 @@ func publication(at *field.Path, s kopiurv1.Source, p *kopiurv1.SnapshotPolicySp
 	}
 	return f
 }
+
+// Publication checks claims that are published read-write against the repository that the pod works with: nothing may make
+// the kubelet change groups on the volumes of that pod, as it would on the application's files too.
+func Publication(p *kopiurv1.SnapshotPolicy, r kopiurv1.RepositorySpec) Findings {
+	var f Findings
+	for i, s := range p.Spec.Sources {
+		if s.PVCPublicationReadOnly == nil || *s.PVCPublicationReadOnly {
+			continue
+		}
+		at := field.NewPath("spec", "sources").Index(i).Child("pvcPublicationReadOnly")
+		if fs := r.Backend.Filesystem; fs != nil && fs.Volume != nil && fs.Volume.PVC != nil {
+			f.forbidden(at, "the repository is on claim %s, which needs an fsGroup, and the kubelet would change the groups of the application's files: "+
+				"write copyMethod: Snapshot, or use a repository that is on no claim", fs.Volume.PVC.Name)
+		}
+		if d := r.MoverDefaults; d != nil && d.PodSecurityContext != nil && d.PodSecurityContext.FSGroup != nil {
+			f.forbidden(at, "the repository's moverDefaults.podSecurityContext.fsGroup would change the groups of the application's files: "+
+				"write copyMethod: Snapshot, or take the fsGroup out of moverDefaults")
+		}
+	}
+	return f
+}

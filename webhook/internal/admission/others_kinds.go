@@ -40,6 +40,7 @@ func (s *search) policy(p *kopiurv1.SnapshotPolicy) {
 		if r.spec != nil {
 			identity = r.spec.IdentityDefaults
 			defaults = append(defaults, r.spec.MoverDefaults)
+			s.found.Merge(validation.Publication(p, *r.spec))
 		}
 		others, err := s.lookups.PoliciesOf(s.ctx, ref)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -113,6 +114,20 @@ func as(username string) func(*kopiurv1.SnapshotPolicy) {
 	return func(p *kopiurv1.SnapshotPolicy) { p.Spec.Identity = &kopiurv1.PolicyIdentity{Username: username} }
 }
 
+func publishedReadWrite(p *kopiurv1.SnapshotPolicy) {
+	p.Spec.Sources[0].PVCPublicationReadOnly = new(false)
+}
+
+func onClaim(r kopiurv1.ClusterRepository) kopiurv1.ClusterRepository {
+	r.Spec.Backend.Filesystem.Volume = &kopiurv1.RepositoryVolume{PVC: &kopiurv1.LocalRef{Name: "store"}}
+	return r
+}
+
+func grouping(r kopiurv1.ClusterRepository) kopiurv1.ClusterRepository {
+	r.Spec.MoverDefaults = &kopiurv1.MoverDefaults{PodSecurityContext: &corev1.PodSecurityContext{FSGroup: new(int64(100))}}
+	return r
+}
+
 func stored(p *kopiurv1.SnapshotPolicy) { p.Status.LastSuccessfulSnapshot = "2026-03-05T09:00:00Z" }
 
 // text is what a user reads.
@@ -175,6 +190,17 @@ func TestOthers(t *testing.T) {
 			want: "does not allow namespace apps",
 		},
 		"a repository that does not exist yet": {object: policy("data"), world: world{}},
+		"a claim published read-write beside a repository on a claim": {
+			object: policy("data", publishedReadWrite), world: world{clusters: []kopiurv1.ClusterRepository{onClaim(offsite(everybody()))}},
+			want: "spec.sources[0].pvcPublicationReadOnly: Forbidden: the repository is on claim store",
+		},
+		"a claim published read-write beside a repository on a server": {
+			object: policy("data", publishedReadWrite), world: world{clusters: []kopiurv1.ClusterRepository{offsite(everybody())}},
+		},
+		"a claim published read-write with an fsGroup of the repository": {
+			object: policy("data", publishedReadWrite), world: world{clusters: []kopiurv1.ClusterRepository{grouping(offsite(everybody()))}},
+			want: "spec.sources[0].pvcPublicationReadOnly: Forbidden: the repository's moverDefaults.podSecurityContext.fsGroup",
+		},
 		"a policy that files under another's identity": {
 			object: policy("data", as("shop")), world: world{policies: []kopiurv1.SnapshotPolicy{*policy("other", as("shop"))}, clusters: []kopiurv1.ClusterRepository{offsite(everybody())}},
 			want: "SnapshotPolicy apps/other files snapshots under the same shop@apps:/pvc/data",
