@@ -81,6 +81,7 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.sources.pvcSelector", instead: "name each claim with pvc", blocks: true},
 		{path: "spec.sources.nfs", instead: "put the export into a PersistentVolume and name its claim with pvc", blocks: true},
 		{path: "spec.sources.stream", instead: "write the output to a volume and back that up", blocks: true},
+		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
 		{path: "spec.sources.pvcPublicationReadOnly", only: []any{false}, instead: "the claim would be published read-only; use copyMethod Snapshot", blocks: true},
 		{path: "spec.hooks.beforeSnapshot", instead: "a backup without them would not be the consistent one you ask for", blocks: true},
 		{path: "spec.hooks.afterSnapshot", instead: "a backup without them would not be the one you ask for", blocks: true},
@@ -106,4 +107,9 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.target.streamExec", instead: "use target.pvc or target.pvcRef", blocks: true},
 		{path: "spec.credentialProjection.enabled", only: []any{true}, instead: noProjection},
 	}...),
+}
+
+// severalClaims reports whether a policy has claims that could be cut together.
+func severalClaims(content map[string]any) bool {
+	return len(pendingField{path: "spec.sources.pvc"}.find(content)) > 1
 }
