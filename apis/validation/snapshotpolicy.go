@@ -28,7 +28,7 @@ func SnapshotPolicy(p *kopiurv1.SnapshotPolicy) Findings {
 	f.Merge(storing(at, s))
 	f.Merge(hooks(at.Child("hooks"), s.Hooks))
 	f.Merge(verification(at.Child("verification"), s.Verification, p.Namespace+"/"+p.Name))
-	f.Merge(preflight(at.Child("preflight"), s.Preflight))
+	f.Merge(preflight(at.Child("preflight"), s.Preflight, s.Sources))
 	f.Merge(policyMover(at.Child("mover"), s))
 	if refs := p.RepositoryRefs(); !slices.ContainsFunc(refs, func(r kopiurv1.RepositoryRef) bool { return r.Kind == kopiurv1.KindClusterRepository }) && len(refs) > 0 {
 		f.Merge(projection(at.Child("credentialProjection"), s.CredentialProjection, refs[0]))

@@ -227,10 +227,13 @@ func TestSnapshotPolicy(t *testing.T) {
 		"an expression that gives a number":      {spec: []policySpecs{verified(kopiurv1.Verification{Quick: &kopiurv1.QuickVerification{Schedule: &kopiurv1.CronSpec{Cron: "0 4 * * *"}}, SuccessExpr: "stats.files"})}, wantErr: "spec.verification.successExpr: Invalid value: \"stats.files\": expression gives int, not bool"},
 		"a check of the source":                  {spec: []policySpecs{checked(kopiurv1.PreflightCheck{Name: "quiet", Expr: "origin == 'manual' || size(pods) == 0", Message: "stop the application first"})}},
 		"a check of what there is not":           {spec: []policySpecs{checked(kopiurv1.PreflightCheck{Name: "quiet", Expr: "pod.ready"})}, wantErr: "spec.preflight.checks[0].expr: Invalid value: \"pod.ready\""},
-		"one check twice":                        {spec: []policySpecs{checked(kopiurv1.PreflightCheck{Name: "free", Expr: "true"}, kopiurv1.PreflightCheck{Name: "free", Expr: "true"})}, wantErr: "spec.preflight.checks[1].name: Duplicate value: \"free\""},
-		"a check without a name":                 {spec: []policySpecs{checked(kopiurv1.PreflightCheck{Expr: "true"})}, wantErr: "spec.preflight.checks[0].name: Required value"},
-		"a check that is waited for, for days":   {spec: []policySpecs{func(s *kopiurv1.SnapshotPolicySpec) { s.Preflight = &kopiurv1.Preflight{Timeout: "2d"} }}, wantErr: "spec.preflight.timeout: Invalid value"},
-		"a mover with a mistake":                 {spec: []policySpecs{movedBy(caching(kopiurv1.CacheSpec{Capacity: "much"}))}, wantErr: "spec.mover.cache.capacity: Invalid value"},
+		"a check of a claim where there is none": {spec: []policySpecs{checked(kopiurv1.PreflightCheck{Name: "quiet", Expr: "size(pods) == 0"}), func(s *kopiurv1.SnapshotPolicySpec) {
+			s.Sources = []kopiurv1.Source{{NFS: &kopiurv1.NFSVolume{Server: "nas", Path: "/export"}}}
+		}}, wantErr: "spec.preflight.checks[0].expr: Invalid value: \"size(pods) == 0\": none of the sources is a claim"},
+		"one check twice":                      {spec: []policySpecs{checked(kopiurv1.PreflightCheck{Name: "free", Expr: "true"}, kopiurv1.PreflightCheck{Name: "free", Expr: "true"})}, wantErr: "spec.preflight.checks[1].name: Duplicate value: \"free\""},
+		"a check without a name":               {spec: []policySpecs{checked(kopiurv1.PreflightCheck{Expr: "true"})}, wantErr: "spec.preflight.checks[0].name: Required value"},
+		"a check that is waited for, for days": {spec: []policySpecs{func(s *kopiurv1.SnapshotPolicySpec) { s.Preflight = &kopiurv1.Preflight{Timeout: "2d"} }}, wantErr: "spec.preflight.timeout: Invalid value"},
+		"a mover with a mistake":               {spec: []policySpecs{movedBy(caching(kopiurv1.CacheSpec{Capacity: "much"}))}, wantErr: "spec.mover.cache.capacity: Invalid value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

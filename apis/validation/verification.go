@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -101,11 +102,12 @@ func deep(at *field.Path, d kopiurv1.DeepVerification, seed string) Findings {
 }
 
 // preflight checks what must be true before a run; nil is what was left out.
-func preflight(at *field.Path, p *kopiurv1.Preflight) Findings {
+func preflight(at *field.Path, p *kopiurv1.Preflight, sources []kopiurv1.Source) Findings {
 	var f Findings
 	if p == nil {
 		return f
 	}
+	claims := slices.ContainsFunc(sources, func(s kopiurv1.Source) bool { return s.PVC != nil || s.PVCSelector != nil })
 	f.Merge(duration(at.Child("timeout"), p.Timeout, 0))
 	seen := map[string]bool{}
 	for i, c := range p.Checks {
@@ -118,8 +120,12 @@ func preflight(at *field.Path, p *kopiurv1.Preflight) Findings {
 			f.Errors = append(f.Errors, field.Duplicate(at.Child("name"), c.Name))
 		}
 		seen[c.Name] = true
-		if _, err := expr.CompilePreflight(c.Expr); err != nil {
+		check, err := expr.CompilePreflight(c.Expr)
+		switch {
+		case err != nil:
 			f.invalid(at.Child("expr"), c.Expr, "%s", err)
+		case !claims && (slices.Contains(check.Uses(), "pvc") || slices.Contains(check.Uses(), "pods")):
+			f.invalid(at.Child("expr"), c.Expr, "none of the sources is a claim, so that pvc and pods are never known and every run would wait: use other variables")
 		}
 	}
 	return f
