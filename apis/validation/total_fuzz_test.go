@@ -60,7 +60,8 @@ func FuzzValidationNeverPanics(f *testing.F) {
 			s := schemas[kind]
 			raw, err := json.Marshal(map[string]any{
 				"metadata": map[string]any{"name": "a", "namespace": []string{"", "b"}[r.IntN(2)], "annotations": map[string]string{
-					kopiurv1.AnnotationRunRequested: "x", kopiurv1.AnnotationAllowMassDeletion: "y"}},
+					kopiurv1.AnnotationRunRequested: "x", kopiurv1.AnnotationAllowMassDeletion: "y",
+				}},
 				"spec": worn(r, g.Value(s.Property("spec")), 4+r.IntN(40)), "status": worn(r, g.Value(s.Property("status")), 30),
 			})
 			require.NoError(t, err)
