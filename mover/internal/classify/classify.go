@@ -75,7 +75,7 @@ func outcome(err error) (work.Code, string) {
 
 // rules are asked in order; the first that knows the error decides. What the user can correct comes before what the
 // network did, because one chain may hold both.
-var rules = []func(error) (work.Code, string){spec, repository, interrupted, space, side, store, contexts}
+var rules = []func(error) (work.Code, string){spec, repository, interrupted, damage, space, side, store, contexts}
 
 func spec(err error) (work.Code, string) {
 	var key *backend.KeyError
@@ -141,6 +141,14 @@ func interrupted(err error) (work.Code, string) {
 		return work.CodeDeadlineExceeded, "the upload limit of this run is reached; what was stored is kept for the next attempt"
 	case errors.Is(err, engine.ErrInterrupted):
 		return work.CodeCanceled, "the upload was interrupted; what was stored is kept for the next attempt"
+	}
+	return "", ""
+}
+
+// damage is a store that answers, and has lost what the repository needs.
+func damage(err error) (work.Code, string) {
+	if errors.Is(err, engine.ErrDamaged) || errors.Is(err, engine.ErrStorage) && errors.Is(err, engine.ErrBlobNotFound) {
+		return work.CodeVerificationFailed, err.Error()
 	}
 	return "", ""
 }

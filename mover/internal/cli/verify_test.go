@@ -66,6 +66,10 @@ func TestVerifyQuick(t *testing.T) {
 	assert.Equal(t, work.CodeVerificationFailed, r.Code, r.Message)
 	assert.Equal(t, int64(1), r.Verify.Errors)
 	assert.False(t, r.Verify.Restored.ChecksumMatches)
+
+	r, exit = p.run(p.spec(work.Operation{Restore: &work.Restore{SnapshotID: keys[1].SnapshotID, TargetPath: p.target}}))
+	assert.Equal(t, work.CodeVerificationFailed, r.Code, "the store answers: %s", r.Message)
+	assert.Equal(t, work.ExitPermanent, exit)
 }
 
 func TestVerifyDeep(t *testing.T) {

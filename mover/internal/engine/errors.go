@@ -63,6 +63,8 @@ var (
 	ErrForeignOwner = errors.New("maintenance belongs to another client")
 	// ErrNothingRan: a maintenance came back without an error and without having run anything: somebody else is at it.
 	ErrNothingRan = errors.New("another maintenance is under way")
+	// ErrDamaged: the store answers, and has not got what its repository needs, or something else in its place.
+	ErrDamaged = errors.New("the repository is damaged")
 	// ErrUndecodable: a snapshot exists that cannot be decoded.
 	ErrUndecodable = errors.New("a snapshot cannot be decoded")
 	// ErrInUse: somebody else has the target device: it is mounted, or part of another one.

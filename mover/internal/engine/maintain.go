@@ -89,10 +89,13 @@ func (r *Repository) Maintain(ctx context.Context, m Maintenance) (Maintained, e
 		return nil
 	})
 	if err != nil {
-		if errors.Is(err, ErrNothingRan) || errors.Is(err, ErrForeignOwner) || errors.Is(err, ErrClockSkew) {
-			return out, fmt.Errorf("run maintenance: %w", err)
+		switch {
+		case isLost(err):
+			err = fmt.Errorf("%w: %w", ErrDamaged, err)
+		case storeFailed(err):
+			err = fmt.Errorf("%w: %w", ErrStorage, err)
 		}
-		return out, fmt.Errorf("run maintenance: %w: %w", ErrStorage, err)
+		return out, fmt.Errorf("run maintenance: %w", err)
 	}
 	if err := r.rep.Refresh(ctx); err != nil {
 		return out, fmt.Errorf("%w: read the index after maintenance: %w", ErrStorage, err)

@@ -287,10 +287,6 @@ func (r *Repository) readLink(ctx context.Context, id object.ID) (string, error)
 	return string(b), nil
 }
 
-func storageError(what string, err error) error {
-	return fmt.Errorf("%w: %s: %w", ErrStorage, what, err)
-}
-
 // checkName refuses names that no folder can hold. os.Root would stop most of them; a clear word is better.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || filepath.Base(name) != name {

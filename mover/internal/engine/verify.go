@@ -43,9 +43,6 @@ type Verified struct {
 	Faults []Fault
 }
 
-// errDamaged is damage that kopia has no error for.
-var errDamaged = errors.New("damaged")
-
 // Verify walks snapshots and looks up every piece of them: that the index knows it, and that the blob it names is there
 // and long enough. It goes on past damage, and ends where the store does not answer: that proves nothing.
 func (r *Repository) Verify(ctx context.Context, all []Snapshot, o Verify) (Verified, error) {
@@ -231,9 +228,9 @@ func (v *verifier) piece(ctx context.Context, id content.ID, again bool) error {
 	}
 	switch {
 	case !ok:
-		return fmt.Errorf("%w: blob %s is missing", errDamaged, info.PackBlobID)
+		return fmt.Errorf("%w: blob %s is missing", ErrDamaged, info.PackBlobID)
 	case int64(info.PackOffset)+int64(info.PackedLength) > length:
-		return fmt.Errorf("%w: blob %s is shorter than its index says", errDamaged, info.PackBlobID)
+		return fmt.Errorf("%w: blob %s is shorter than its index says", ErrDamaged, info.PackBlobID)
 	}
 	return nil
 }
@@ -248,7 +245,7 @@ func (v *verifier) read(ctx context.Context, e *snapshot.DirEntry) (int64, error
 	defer buffers.Put(buf)
 	n, err := io.CopyBuffer(io.Discard, struct{ io.Reader }{rd}, buf[:])
 	if err == nil && e.Type == snapshot.EntryTypeFile && n != e.FileSize {
-		err = fmt.Errorf("%w: %d bytes are stored of %d", errDamaged, n, e.FileSize)
+		err = fmt.Errorf("%w: %d bytes are stored of %d", ErrDamaged, n, e.FileSize)
 	}
 	return n, err //nolint:wrapcheck // kopia's words are the fault's
 }
@@ -277,7 +274,7 @@ func (v *verifier) fault(at string, err error) {
 }
 
 // storeFailed tells a store that does not give what it has from one that has not got it, or something else in its place.
-// Kopia has no types for what it cannot decode, so it is what is left.
+// Kopia has no types for what it cannot decode, so it is what is left: ask only about what was read from the repository.
 func storeFailed(err error) bool {
 	var (
 		answer minio.ErrorResponse
@@ -285,12 +282,29 @@ func storeFailed(err error) bool {
 		errno  syscall.Errno
 	)
 	switch {
-	case errors.Is(err, blob.ErrBlobNotFound), errors.Is(err, blob.ErrInvalidRange), errors.Is(err, errDamaged), errors.Is(err, ErrBadName),
-		errors.Is(err, object.ErrObjectNotFound), errors.Is(err, content.ErrContentNotFound):
+	case isLost(err), errors.Is(err, ErrBadName):
 		return false
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
 		return true
 	default:
 		return errors.As(err, &answer) || errors.As(err, &netErr) || errors.As(err, &errno) || errors.Is(err, blob.ErrInvalidCredentials)
 	}
+}
+
+// isLost is damage that kopia has a type for.
+func isLost(err error) bool {
+	for _, e := range []error{ErrDamaged, blob.ErrBlobNotFound, blob.ErrInvalidRange, object.ErrObjectNotFound, content.ErrContentNotFound} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// storageError marks what reading from the repository returned.
+func storageError(what string, err error) error {
+	if !storeFailed(err) {
+		return fmt.Errorf("%w: %w: %s: %w", ErrStorage, ErrDamaged, what, err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrStorage, what, err)
 }

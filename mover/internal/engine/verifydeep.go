@@ -80,7 +80,7 @@ func (r *Repository) VerifyDeep(ctx context.Context, s Snapshot, d Deep) (out Pr
 	case err == nil:
 	case errors.Is(err, ErrTarget) || errors.Is(err, errLedger):
 		return out, scratchError(err)
-	case errors.Is(err, ErrStorage) && ctx.Err() == nil && !storeFailed(err), errors.Is(err, ErrBadName):
+	case errors.Is(err, ErrDamaged) && ctx.Err() == nil, errors.Is(err, ErrBadName):
 		out.Errors, out.Faults = 1, []Fault{{Path: s.Identity.String(), Reason: err.Error(), Cause: err}}
 		return out, nil
 	default:
