@@ -81,7 +81,8 @@ func browsing(t *testing.T, ttl int64) (p *pod, id string, done <-chan outcome) 
 	require.NoError(t, os.Chtimes(filepath.Join(p.source, "dir/deeper/small"), old, old))
 	p.create()
 	id = p.ok(p.snapshot()).Snapshot.SnapshotID
-	return p, id, p.aside(p.spec(work.Operation{Browse: &work.Browse{SessionSeconds: ttl}}))
+	done = p.aside(p.spec(work.Operation{Browse: &work.Browse{SessionSeconds: ttl}}))
+	return p, id, done
 }
 
 func TestBrowse(t *testing.T) {
@@ -160,7 +161,7 @@ func TestBrowseDownloadsAnArchive(t *testing.T) {
 				return out
 			}
 			require.NoError(t, err)
-			n, err := io.Copy(io.Discard, r)
+			n, err := io.CopyN(io.Discard, r, h.Size)
 			require.NoError(t, err)
 			assert.Equal(t, h.Size, n)
 			assert.True(t, filepath.IsLocal(h.Name), h.Name)

@@ -115,7 +115,8 @@ func (s *session) busy() (done func()) {
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.active--; s.active == 0 {
+		s.active--
+		if s.active == 0 {
 			s.idle.Reset(s.ttl)
 		}
 	}
