@@ -8,8 +8,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 export CGO_ENABLED=0 GOFLAGS="-buildvcs=false -trimpath"
 mkdir -p out/release
+build() { # build <module> <program>
+	(cd "$1" && go build -ldflags "-s -w -X main.version=${VERSION:-dev}" -o "$root/out/release/$2" "./cmd/$2")
+}
 for module in controller mover webhook; do
 	# A module's program is cmd/<module>; what has none yet is skipped.
 	[[ -d $module/cmd/$module ]] || continue
-	(cd "$module" && go build -ldflags "-s -w -X main.version=${VERSION:-dev}" -o "$root/out/release/$module" "./cmd/$module")
+	build "$module" "$module"
 done
+# Kopia's web interface needs kopia's command line: twice the mover's size, so it is a program of its own.
+build mover ui

@@ -14,7 +14,7 @@ if [[ -n ${KUBECONFIG:-} ]]; then
 	kubectl() { command kubectl "$@"; }
 	command -v kubectl >/dev/null || { echo "deploy: kubectl is needed for a cluster of yours" >&2; exit 1; }
 	echo "deploy  the cluster of $KUBECONFIG must hold, or be able to pull"
-	printf '          %s\n' "$registry/kopiur/controller:$version" "$registry/kopiur/mover:$version" "$registry/kopiur/webhook:$version"
+	printf '          %s\n' "$registry/kopiur/controller:$version" "$registry/kopiur/mover:$version" "$registry/kopiur/webhook:$version" "$registry/kopiur/ui:$version"
 	[[ $registry != localhost ]] || echo "          from out/images (kind: kind load image-archive out/images/*.tar)"
 else
 	out/bin/cluster load-image out/images/*.tar

@@ -3,7 +3,7 @@
 build: ## Build the programs that go into images, into out/release.
 	@VERSION=$(VERSION) hack/build.sh
 
-images: build ## Build the image archives of controller, mover and webhook, without Docker, into out/images.
+images: build ## Build the image archives of all programs, without Docker, into out/images.
 	@VERSION=$(VERSION) hack/images.sh
 
 deploy: ## Load the images and install the chart on the cluster of cluster-up, or on KUBECONFIG.

@@ -55,7 +55,7 @@ func Connection(r work.Repository, d Dirs) (engine.Connection, Secrets, error) {
 	if key == "" {
 		key = work.DefaultPasswordKey
 	}
-	password, err := readKey(d.Password, passwordObject, key)
+	password, err := ReadKey(d.Password, passwordObject, key)
 	if err != nil {
 		return c, secrets, err
 	}
@@ -99,7 +99,7 @@ func s3(b work.S3, d Dirs) (*engine.S3, Secrets, error) {
 		DisableTLS: b.DisableTLS, SkipVerify: b.InsecureSkipVerify,
 	}
 	if b.CAKey != "" {
-		ca, err := readKey(d.CA, caObject, b.CAKey)
+		ca, err := ReadKey(d.CA, caObject, b.CAKey)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -120,8 +120,8 @@ func s3(b work.S3, d Dirs) (*engine.S3, Secrets, error) {
 	return s, Secrets{keys.SecretAccessKey, keys.SessionToken, keys.AccessKeyID}, nil
 }
 
-// readKey reads one key of a mounted object.
-func readKey(dir, object, key string) (string, error) {
+// ReadKey reads one key of a mounted object, as it is.
+func ReadKey(dir, object, key string) (string, error) {
 	if filepath.Base(key) != key || key == "." || key == ".." {
 		return "", &KeyError{Object: object, Key: key, Problem: "is no valid name of a key"}
 	}

@@ -31,6 +31,8 @@ func copies(ctx context.Context, x *execution, spec work.Spec) int {
 		return execute(ctx, x, spec, stream.Snapshot, func(r *work.Result, s *work.SnapshotResult) { r.Snapshot = s })
 	case w.StreamRestore != nil:
 		return execute(ctx, x, spec, stream.Restore, func(r *work.Result, s *work.StreamRestoreResult) { r.StreamRestore = s })
+	case w.UI != nil:
+		return x.fail(w.Name(), fmt.Errorf("%w: the web interface is served by the program ui, not by the mover", backend.ErrInvalidSpec))
 	default:
 		return x.fail(w.Name(), fmt.Errorf("%w: this mover does not know operation %q", backend.ErrInvalidSpec, w.Name()))
 	}

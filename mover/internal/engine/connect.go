@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -129,6 +130,20 @@ func (c Connection) open(ctx context.Context) (*Repository, error) {
 	}
 	r.rep = direct
 	return r, nil
+}
+
+// WriteConfig writes what kopia's own programs need to open the repository: the connection file, and the password beside
+// it, where they look for it. The file is in WorkDir, which has to be in memory.
+func (c Connection) WriteConfig() (string, error) {
+	path, err := c.writeConfig()
+	if err != nil {
+		return "", err
+	}
+	text := base64.StdEncoding.EncodeToString([]byte(c.Password))
+	if err := os.WriteFile(path+".kopia-password", []byte(text), 0o600); err != nil {
+		return "", fmt.Errorf("write connection file: %w", err)
+	}
+	return path, nil
 }
 
 // writeConfig writes kopia's connection file. repo.Connect would do it, and would delete the cache and the file when

@@ -19,9 +19,14 @@ type LogFunc func(level, module, message string)
 // WithLog sends kopia's warnings and errors to f. Below that it tells of every blob and every retry, which would fill
 // the mover's stream in minutes; without this it says nothing at all.
 func WithLog(ctx context.Context, f LogFunc) context.Context {
-	return logging.WithLogger(ctx, func(module string) logging.Logger {
+	return logging.WithLogger(ctx, LoggerFactory(f))
+}
+
+// LoggerFactory is the same for whoever wants a logger of kopia's kind.
+func LoggerFactory(f LogFunc) logging.LoggerFactory {
+	return func(module string) logging.Logger {
 		return zap.New(&logCore{f: f, module: module}).Sugar()
-	})
+	}
 }
 
 type logCore struct {
