@@ -40,7 +40,7 @@ type FilesystemBackend struct {
 	// path of the repository in the mover; the volume is mounted there.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
-	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && !self.contains('..') && self.size() > 1",message="path must be absolute, below /, and must not contain .."
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)') && self.size() > 1",message="path must be absolute, below /, and must not have .. in it"
 	Path string `json:"path"`
 	// volume that holds the repository. Left out, path is a directory of the node (hostPath), which needs the Namespace
 	// annotation kopiur.home-operations.com/privileged-movers.

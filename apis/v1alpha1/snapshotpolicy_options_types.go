@@ -111,7 +111,7 @@ type PreflightCheck struct {
 	Name string `json:"name"`
 	// expr is a CEL expression that gives true or false.
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:MaxLength=1024
 	Expr string `json:"expr"`
 	// message says what to do where the check does not pass.
 	// +kubebuilder:validation:MaxLength=1024

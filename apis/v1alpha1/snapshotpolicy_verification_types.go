@@ -14,7 +14,7 @@ type Verification struct {
 	// +optional
 	Deep *DeepVerification `json:"deep,omitempty"`
 	// successExpr is a CEL expression that must give true for a verification to count, besides the absence of errors.
-	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	SuccessExpr string `json:"successExpr,omitempty"`
 	// verifyFilesPercent of the files are read in full by a quick verification; 100 and more are all of them.

@@ -4,8 +4,11 @@
 package validation
 
 import (
+	"net"
 	"net/url"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,6 +80,16 @@ func bucket(at *field.Path, s string) Findings {
 // hostPort is host, host:port or [address]:port.
 var hostPort = regexp.MustCompile(`^([^\[\]/?#@:\s]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?$`)
 
+// portOf reports whether the port, if host names one, is one.
+func portOf(host string) bool {
+	_, port, err := net.SplitHostPort(host)
+	if err != nil {
+		return true
+	}
+	n, err := strconv.Atoi(port)
+	return err == nil && n >= 1 && n <= 65535
+}
+
 func s3(at *field.Path, s kopiurv1.S3Backend, from secretsFrom) Findings {
 	f := bucket(at.Child("bucket"), s.Bucket)
 	endpoint := at.Child("endpoint")
@@ -90,7 +103,7 @@ func s3(at *field.Path, s kopiurv1.S3Backend, from secretsFrom) Findings {
 		f.forbidden(endpoint, "an endpoint holds no credentials: write host or host:port, and the keys into the Secret of auth.secretRef")
 	case strings.Contains(host, "/"):
 		f.invalid(endpoint, s.Endpoint, "write host or host:port without a path; a path below the bucket is prefix")
-	case !hostPort.MatchString(host):
+	case !hostPort.MatchString(host) || !portOf(host):
 		f.invalid(endpoint, s.Endpoint, "write host or host:port, such as minio.storage.svc:9000")
 	case strings.HasPrefix(s.Endpoint, "http://") && !plain:
 		f.invalid(endpoint, s.Endpoint, "write host or host:port, and tls.disableTls: true where the store speaks plain HTTP")
@@ -130,7 +143,7 @@ func azure(at *field.Path, a kopiurv1.AzureBackend, from secretsFrom) Findings {
 
 func filesystem(at *field.Path, fs kopiurv1.FilesystemBackend) Findings {
 	var f Findings
-	if p := fs.Path; !strings.HasPrefix(p, "/") || len(p) < 2 || strings.Contains(p, "..") {
+	if p := fs.Path; !strings.HasPrefix(p, "/") || len(p) < 2 || slices.Contains(strings.Split(p, "/"), "..") {
 		f.invalid(at.Child("path"), p, "write an absolute path below /, without ..")
 	}
 	v := fs.Volume

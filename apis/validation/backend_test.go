@@ -139,6 +139,8 @@ func TestBackend(t *testing.T) {
 		"a folder of the node passes":                {kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/mnt/backups"}}, "", ""},
 		"a relative path is refused":                 {kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "backups"}}, "spec.backend.filesystem.path: Invalid value: \"backups\"", ""},
 		"the root is refused":                        {kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/"}}, "below /", ""},
+		"a path with dots in a name is taken":        {kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/data/my..repo"}}, "", ""},
+		"a port above all ports is refused":          {kopiurv1.Backend{S3: &kopiurv1.S3Backend{Bucket: "b", Endpoint: "s3.example.com:99999"}}, "write host or host:port", ""},
 		"a path that climbs is refused":              {kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/mnt/../etc"}}, "without ..", ""},
 		"a volume has one source":                    {kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/r", Volume: &kopiurv1.RepositoryVolume{}}}, "spec.backend.filesystem.volume: Required value: write exactly one of pvc, nfs", ""},
 		"sftp passes":                                {overSFTP(func(*kopiurv1.SFTPBackend) {}), "", ""},

@@ -60,7 +60,7 @@ func TestRepositoryBackends(t *testing.T) {
 			"a volume has one source":                  {`backend: {filesystem: {path: /r, volume: {pvc: {name: c}, nfs: {server: s, path: /e}}}}`, "volume must have exactly one of pvc, nfs"},
 			"a path is absolute":                       {`backend: {filesystem: {path: backups}}`, "path must be absolute, below /"},
 			"a path is below the root":                 {`backend: {filesystem: {path: /}}`, "path must be absolute, below /"},
-			"a path does not climb":                    {`backend: {filesystem: {path: /mnt/../etc}}`, "must not contain .."},
+			"a path does not climb":                    {`backend: {filesystem: {path: /mnt/../etc}}`, "must not have .. in it"},
 			"an export is absolute":                    {`backend: {filesystem: {path: /r, volume: {nfs: {server: s, path: e}}}}`, "path must be absolute"},
 			"a port of 0 is the default":               {`backend: {sftp: {host: h, path: /p, port: 0}}`, ""},
 			"a port is at most 65535":                  {`backend: {sftp: {host: h, path: /p, port: 65536}}`, "spec.backend.sftp.port"},
