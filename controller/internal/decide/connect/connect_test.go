@@ -245,6 +245,8 @@ func TestWhatAnOutcomeMeans(t *testing.T) {
 		"vanished":                           {given(ready, result(work.CodeRepositoryVanished)), kopiurv1.RepositoryFailed, connect.Stalled, kopiurv1.ReasonRepositoryVanished, metav1.ConditionTrue},
 		"something else there":               {given(first, result(work.CodeLocationOccupied)), kopiurv1.RepositoryFailed, connect.Stalled, kopiurv1.ReasonLocationOccupied, metav1.ConditionTrue},
 		"a mover of another release":         {given(first, result(work.CodeInvalidSpec)), kopiurv1.RepositoryFailed, connect.Stalled, kopiurv1.ReasonInvalidSpec, ""},
+		"a repository that lost data":        {given(first, result(work.CodeVerificationFailed)), kopiurv1.RepositoryFailed, connect.Stalled, "VerificationFailed", metav1.ConditionTrue},
+		"a clock that is wrong":              {given(ready, result(work.CodeClockSkew)), kopiurv1.RepositoryReady, connect.Keep, "", ""},
 		"what nobody knows":                  {given(first, result(work.CodeUnknown)), kopiurv1.RepositoryFailed, connect.Stalled, "Unknown", ""},
 		"a code of a newer mover":            {given(first, result("Brandnew")), kopiurv1.RepositoryFailed, connect.Stalled, "Unknown", ""},
 		"a lock leaves a ready one ready":    {given(ready, result(work.CodeLocked)), kopiurv1.RepositoryReady, connect.Keep, "", ""},

@@ -63,6 +63,10 @@ func record(p *Plan, in Input, r work.Result, now time.Time) {
 		fail(p, kopiurv1.ReasonLocationOccupied, where+" holds something that is not a kopia repository; nothing was written. Choose an empty folder or prefix", metav1.ConditionTrue, now)
 	case work.CodeInvalidSpec:
 		fail(p, kopiurv1.ReasonInvalidSpec, "the mover does not understand its work, so its image and the controller's do not fit together: run both from one release", "", now)
+	case work.CodeVerificationFailed:
+		fail(p, string(r.Code), where+" answers and has lost parts of the repository; nothing is created in their place. status.failure names the first. Restore the store from a replica, or verify what is left with kopia", metav1.ConditionTrue, now)
+	case work.CodeClockSkew:
+		inconclusive(p, in, string(r.Code), where+" refuses requests because the node's clock and its own are too far apart; status.failure has both times. It is tried again", now)
 	case work.CodeLocked, work.CodeCanceled, work.CodeNoSpace, work.CodeSourceError:
 		inconclusive(p, in, string(r.Code), fmt.Sprintf("connecting to %s ended with %s; it is tried again", where, r.Code), now)
 	case work.CodeLost:
