@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -558,6 +559,48 @@ func TestMirrorIsThrottledAtBothEnds(t *testing.T) {
 		_, err := slow.Mirror(ctx, mirrorTo(folder(t)))
 		require.NoError(t, err)
 	}), 2*time.Second, "the source's")
+}
+
+// Memory is bounded by bytes, not by the number of those who copy: blobs that were read wait for room to be written.
+func TestMirrorHoldsFewBytes(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	from := folder(t)
+	_, r, _ := filled(t, from, 1)
+	st, err := from.open(ctx)
+	require.NoError(t, err)
+	const size = 100 << 10
+	b := &blobBuffer{}
+	_, _ = b.Write(make([]byte, size))
+	for i := range 40 {
+		require.NoError(t, st.PutBlob(ctx, blob.ID(fmt.Sprintf("p%032x", i)), b, blob.PutOptions{}))
+	}
+	var writing, most atomic.Int64
+	m := mirrorTo(folder(t))
+	m.Parallel, m.MaxInFlight = 16, 3*size+size/2
+	m.wrap = func(st blob.Storage) blob.Storage {
+		return &counted{Storage: st, writing: &writing, most: &most}
+	}
+	_, err = r.Mirror(ctx, m)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, most.Load(), int64(4*size), "with sixteen who copy")
+	assert.Greater(t, most.Load(), int64(size))
+}
+
+// counted tells how many bytes are being written at the same time.
+type counted struct {
+	blob.Storage
+
+	writing, most *atomic.Int64
+}
+
+func (c *counted) PutBlob(ctx context.Context, id blob.ID, data blob.Bytes, o blob.PutOptions) error {
+	n := c.writing.Add(int64(data.Length()))
+	defer c.writing.Add(-int64(data.Length()))
+	for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
+	}
+	<-time.After(2 * time.Millisecond)
+	return c.Storage.PutBlob(ctx, id, data, o)
 }
 
 func TestMirrorOfAChangedPassword(t *testing.T) {
