@@ -217,11 +217,14 @@ func TestAVanishedRepositoryIsNeverCreatedAgain(t *testing.T) {
 	env.Create(r)
 	env.StartController()
 	expect(t, env, r, kopiurv1.RepositoryReady, kopiurv1.ReasonReachable)
+	// Before the id was pinned there may have been two attempts: a Secret may reach the cache after the first.
+	before := len(env.Calls())
 	env.Mover(failing(work.CodeRepositoryVanished, "the store is empty"))
 	env.Touch(secrets()[0])
 	expect(t, env, r, kopiurv1.RepositoryFailed, kopiurv1.ReasonRepositoryVanished)
 	assert.NotEmpty(t, r.Status.UniqueID, "the id stays, so that it stays forbidden")
-	for _, c := range env.Calls()[1:] {
+	require.Greater(t, len(env.Calls()), before)
+	for _, c := range env.Calls()[before:] {
 		assert.Nil(t, c.Spec.Operation.Bootstrap.Create)
 	}
 }
