@@ -114,14 +114,12 @@ func repository(err error) (work.Code, string) {
 		return work.CodeLeaseHeldByOther, err.Error()
 	case errors.Is(err, engine.ErrNothingRan):
 		return work.CodeLocked, "another maintenance of the repository is under way"
-	case errors.Is(err, engine.ErrUndecodable):
+	case errors.Is(err, engine.ErrUndecodable), errors.Is(err, engine.ErrBadName):
 		return work.CodeVerificationFailed, err.Error()
 	case errors.Is(err, engine.ErrMismatch):
 		return work.CodeSnapshotMismatch, err.Error()
 	case errors.Is(err, engine.ErrUpgrading):
 		return work.CodeLocked, "another client is upgrading the repository"
-	case errors.Is(err, engine.ErrBadName):
-		return work.CodeUnknown, err.Error()
 	}
 	return "", ""
 }

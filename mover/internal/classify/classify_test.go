@@ -97,6 +97,7 @@ func TestOutcome(t *testing.T) {
 		"a folder in the way":          {path(engine.ErrTarget, syscall.ENOTEMPTY), work.CodeTargetOccupied, ""},
 		"a device in use":              {fmt.Errorf("%w: %w", engine.ErrTarget, engine.ErrInUse), work.CodeLocked, "nothing was written"},
 		"a device too small":           {fmt.Errorf("%w: %w", engine.ErrTarget, engine.ErrTooSmall), work.CodeNoSpace, "too small"},
+		"an impossible name":           {engine.ErrBadName, work.CodeVerificationFailed, "impossible"},
 		"a part that is not there":     {engine.ErrNotInSnapshot, work.CodeNotFound, ""},
 		"a read-only target":           {path(engine.ErrTarget, syscall.EROFS), work.CodePermissionDenied, ""},
 		"a repository it may not use":  {path(engine.ErrStorage, syscall.EACCES), work.CodeAccessDenied, "uid and groups"},

@@ -5,12 +5,14 @@ package cli_test
 
 import (
 	"encoding/pem"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/johannesboyne/gofakes3"
@@ -32,6 +34,8 @@ func TestUnreadableEntriesFailTheSnapshotButSaveIt(t *testing.T) { //nolint:para
 	p.write(p.source, "secret/key", "hidden")
 	require.NoError(t, os.Chmod(filepath.Join(p.source, "secret/key"), 0o000))
 	p.create()
+	require.NoError(t, syscall.Mkfifo(filepath.Join(p.source, "pipe"), 0o600))
+	var first *work.Unstored
 	for _, attempt := range []string{"the first time", "when the result was lost"} {
 		r, exit := p.run(p.snapshot())
 		assert.Equal(t, work.CodePermissionDenied, r.Code, attempt)
@@ -43,6 +47,12 @@ func TestUnreadableEntriesFailTheSnapshotButSaveIt(t *testing.T) { //nolint:para
 		require.Len(t, r.Snapshot.Unstored.Paths, 1)
 		assert.Equal(t, "secret/key", r.Snapshot.Unstored.Paths[0].Path)
 		assert.Contains(t, r.Message, "1 of 4 entries could not be read by uid")
+		assert.Contains(t, r.Message, fmt.Sprintf("those it may not read belong to uid %d", os.Geteuid()), "whom the mover has to be (F-3)")
+		assert.Equal(t, map[string]int64{"fifo": 1}, r.Snapshot.Unstored.Unsupported, attempt)
+		if first == nil {
+			first = r.Snapshot.Unstored
+		}
+		assert.Equal(t, first, r.Snapshot.Unstored, attempt)
 	}
 	r, _ := p.run(p.spec(work.Operation{Resolve: &work.Resolve{Identity: identity}}))
 	assert.Equal(t, work.ResolutionUnknown, r.Resolve.Resolution, "a partial snapshot is neither what was meant nor a proof of absence")
@@ -77,12 +87,39 @@ func TestNamesThatAreNotUTF8FailTheSnapshotButSaveIt(t *testing.T) {
 	p.write(p.source, "a\xff", "one")
 	p.write(p.source, "a\xfe", "two")
 	p.create()
-	r, exit := p.run(p.snapshot())
-	assert.Equal(t, work.CodePermissionDenied, r.Code)
-	assert.Equal(t, work.ExitPermanent, exit)
-	assert.Equal(t, int64(2), r.Snapshot.Unstored.UnsupportedNames)
-	assert.Contains(t, r.Message, "not UTF-8")
-	assert.Equal(t, "UnsupportedName", r.Snapshot.Unstored.Paths[0].Reason)
+	for _, attempt := range []string{"the first time", "when the result was lost"} {
+		r, exit := p.run(p.snapshot())
+		assert.Equal(t, work.CodePermissionDenied, r.Code)
+		assert.Equal(t, work.ExitPermanent, exit)
+		assert.Equal(t, int64(2), r.Snapshot.Unstored.UnsupportedNames, attempt)
+		assert.Equal(t, int64(2), r.Snapshot.FilesFailed, attempt)
+		assert.Zero(t, r.Snapshot.Unstored.Unreadable, attempt)
+		assert.Contains(t, r.Message, "not UTF-8")
+		assert.NotContains(t, r.Message, "belong to uid")
+		assert.Equal(t, "UnsupportedName", r.Snapshot.Unstored.Paths[0].Reason, attempt)
+	}
+}
+
+// ignoreUnknownTypes: false makes of a pipe what an unreadable file is.
+func TestEntriesOfOtherKindsFailTheSnapshotIfAskedTo(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.write(p.source, "ok", "fine")
+	require.NoError(t, syscall.Mkfifo(filepath.Join(p.source, "pipe"), 0o600))
+	p.create()
+	s := p.snapshot()
+	s.Operation.Snapshot.Policy.IgnoreUnknownTypes = new(false)
+	for _, attempt := range []string{"the first time", "when the result was lost"} {
+		r, exit := p.run(s)
+		assert.Equal(t, work.CodePermissionDenied, r.Code, attempt)
+		assert.Equal(t, work.ExitPermanent, exit)
+		assert.Contains(t, r.Message, "1 of them are pipes")
+		assert.Equal(t, int64(1), r.Snapshot.FilesFailed, attempt)
+		assert.Zero(t, r.Snapshot.Unstored.Unreadable, attempt)
+		assert.Equal(t, map[string]int64{"fifo": 1}, r.Snapshot.Unstored.Unsupported, attempt)
+		require.Len(t, r.Snapshot.Unstored.Paths, 1, attempt)
+		assert.Equal(t, "pipe", r.Snapshot.Unstored.Paths[0].Path, attempt)
+	}
 }
 
 // What a snapshot could not read is never taken for what was deleted since.

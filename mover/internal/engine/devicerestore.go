@@ -114,7 +114,7 @@ func (w *deviceRestore) work(ctx context.Context) error {
 	}
 	defer rd.Close()
 	if rd.Length() != w.e.FileSize {
-		return storageError("open content", fmt.Errorf("it has %d bytes, not %d", rd.Length(), w.e.FileSize))
+		return storageError("open content", fmt.Errorf("%w: %d bytes are stored of %d", ErrDamaged, rd.Length(), w.e.FileSize))
 	}
 	buf, have := make([]byte, deviceBlock), make([]byte, deviceBlock)
 	for {

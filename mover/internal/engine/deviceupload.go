@@ -208,7 +208,7 @@ func (d *deviceUpload) segment(ctx context.Context, start int64, buf []byte) ([]
 		if zeros > 0 {
 			z, err := d.zeros.of(ctx, zeros)
 			if err != nil {
-				return storageError("store zeros", err)
+				return writeError("store zeros", err)
 			}
 			ids, zeros = append(ids, z...), 0
 		}
@@ -216,7 +216,7 @@ func (d *deviceUpload) segment(ctx context.Context, start int64, buf []byte) ([]
 			id, err := data.Result()
 			_ = data.Close()
 			if data = nil; err != nil {
-				return storageError("store a block", err)
+				return writeError("store a block", err)
 			}
 			ids = append(ids, id)
 		}
@@ -261,7 +261,7 @@ func (d *deviceUpload) segment(ctx context.Context, start int64, buf []byte) ([]
 
 func (d *deviceUpload) write(data object.Writer, b []byte) error {
 	if _, err := data.Write(b); err != nil {
-		return storageError("store a block", err)
+		return writeError("store a block", err)
 	}
 	if n := d.u.Progress.hashed.Add(int64(len(b))); d.u.MaxBytes > 0 && n > d.u.MaxBytes {
 		d.limit.Store(true)
@@ -305,7 +305,7 @@ func (d *deviceUpload) whole(ctx context.Context) (object.ID, int64, error) {
 	}
 	id, err := d.join(ctx, ids)
 	if err != nil {
-		return object.EmptyID, 0, storageError("join the blocks", err)
+		return object.EmptyID, 0, writeError("join the blocks", err)
 	}
 	return id, size, nil
 }
@@ -315,10 +315,10 @@ func (d *deviceUpload) checkpoint(ctx context.Context, m snapshot.Manifest, id o
 	m.IncompleteReason = upload.IncompleteReasonCheckpoint
 	d.finish(&m, id, size)
 	if _, err := snapshot.SaveSnapshot(ctx, d.w, &m); err != nil {
-		return storageError("save a checkpoint", err)
+		return writeError("save a checkpoint", err)
 	}
 	if err := d.w.Flush(ctx); err != nil {
-		return storageError("save a checkpoint", err)
+		return writeError("save a checkpoint", err)
 	}
 	return nil
 }
@@ -379,4 +379,9 @@ func (z *zeroObjects) of(ctx context.Context, n int64) ([]object.ID, error) {
 		}
 	}
 	return ids, nil
+}
+
+// writeError marks what writing to the repository returned. Nothing is damaged by that.
+func writeError(what string, err error) error {
+	return fmt.Errorf("%w: %s: %w", ErrStorage, what, err)
 }

@@ -218,12 +218,13 @@ func (w *restorer) entry(ctx context.Context, at place, rel string, e *snapshot.
 }
 
 // tolerate counts an error where the user asked to go on. The end of the context is never tolerated, nor is a full
-// target: every further file would fail the same way.
+// target or a store that does not answer: every further file would fail the same way.
 func (w *restorer) tolerate(ctx context.Context, rel string, e *snapshot.DirEntry, err error) error {
 	if err == nil {
 		return nil
 	}
-	if !w.IgnoreErrors || ctx.Err() != nil || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+	outage := errors.Is(err, ErrStorage) && !errors.Is(err, ErrDamaged)
+	if !w.IgnoreErrors || ctx.Err() != nil || outage || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return err
 	}
 	w.count(func(o *Restored) {

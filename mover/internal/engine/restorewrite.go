@@ -192,7 +192,7 @@ func (w *restorer) content(ctx context.Context, at place, rel string, e *snapsho
 		h = sha256.New()
 		src = io.TeeReader(rd, h)
 	}
-	if err = w.copy(ctx, f, src); err == nil {
+	if err = w.copy(ctx, f, src, e.FileSize); err == nil {
 		w.attributes(f, rel, e)
 		if h != nil {
 			err = w.sum(rel, h.Sum(nil))
@@ -206,7 +206,7 @@ func (w *restorer) content(ctx context.Context, at place, rel string, e *snapsho
 
 var buffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
 
-func (w *restorer) copy(ctx context.Context, f targetFile, rd io.Reader) error {
+func (w *restorer) copy(ctx context.Context, f targetFile, rd io.Reader, want int64) error {
 	// One buffer per file would be the largest cost of restoring many small ones.
 	buf, _ := buffers.Get().(*[copyBuffer]byte)
 	defer buffers.Put(buf)
@@ -225,6 +225,9 @@ func (w *restorer) copy(ctx context.Context, f targetFile, rd io.Reader) error {
 		}
 		switch {
 		case errors.Is(rerr, io.EOF), errors.Is(rerr, io.ErrUnexpectedEOF):
+			if size != want {
+				return storageError("read content", fmt.Errorf("%w: %d bytes are stored of %d", ErrDamaged, size, want))
+			}
 			if w.Sparse {
 				return f.Truncate(size) //nolint:wrapcheck // a hole at the end has no bytes that would make it
 			}

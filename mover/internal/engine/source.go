@@ -387,7 +387,11 @@ func (f *sourceFault) Close() {
 	}
 	switch {
 	case errors.Is(f.err, fs.ErrUnknown):
-		f.src.counts.unsupported(kindOf(f.Mode()))
+		if kind := kindOf(f.Mode()); f.src.counts.strict {
+			f.src.counts.refuse(&f.sourceEntry, kind)
+		} else {
+			f.src.counts.unsupported(kind)
+		}
 	case errors.Is(f.err, ErrUnsupportedName):
 		f.src.counts.badName(&f.sourceEntry)
 	default:

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/kopia/kopia/fs"
 	"github.com/kopia/kopia/snapshot"
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,9 @@ const MaxPaths = 20
 // character; two files would become one.
 var ErrUnsupportedName = errors.New("the name is not UTF-8")
 
+// unsupportedName is the reason of a fault that is about a name.
+const unsupportedName = "UnsupportedName"
+
 // Fault is one entry that was not stored, or not restored as it was.
 type Fault struct {
 	Path   string
@@ -35,6 +39,11 @@ type Fault struct {
 	Cause error
 }
 
+// Denied reports an entry that its reader had no right to.
+func (f Fault) Denied() bool {
+	return errors.Is(f.Cause, os.ErrPermission) || f.Cause == nil && f.Reason == syscall.EACCES.Error() // of a stored one the words are left
+}
+
 // Unstored counts what a snapshot lacks.
 type Unstored struct {
 	// Unreadable entries, whether or not the policy tolerates them.
@@ -42,6 +51,8 @@ type Unstored struct {
 	UnsupportedNames int64
 	// Unsupported counts by kind: fifo, socket, device, xattr, acl, hardlink.
 	Unsupported map[string]int64
+	// Refused counts pipes, sockets and devices where the policy takes them for faults.
+	Refused int64
 	// Paths are the first MaxPaths unreadable entries and unsupported names.
 	Paths []Fault
 }
@@ -51,6 +62,8 @@ type sourceCounts struct {
 	newFiles, modified atomic.Int64
 	// vanished entries were deleted after they were listed. They are no fault, and kopia takes them for one.
 	vanished atomic.Int64
+	// strict: entries of a kind that kopia does not store are faults.
+	strict bool
 
 	noXattrs atomic.Bool // the file system has none
 
@@ -102,7 +115,7 @@ func (c *sourceCounts) forgive(e *snapshot.DirEntry) {
 
 func (c *sourceCounts) badName(e *sourceEntry) {
 	f := faultOf(e, ErrUnsupportedName)
-	f.Reason = "UnsupportedName"
+	f.Reason = unsupportedName
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.u.UnsupportedNames++
@@ -113,6 +126,17 @@ func (c *sourceCounts) path(f Fault) {
 	if len(c.u.Paths) < MaxPaths {
 		c.u.Paths = append(c.u.Paths, f)
 	}
+}
+
+// refuse counts an entry of a kind that kopia does not store, under a policy that does not pass over it.
+func (c *sourceCounts) refuse(e *sourceEntry, kind string) {
+	f := faultOf(e, fs.ErrUnknown)
+	f.Reason = "kopia stores no " + kind
+	c.unsupported(kind)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.u.Refused++
+	c.path(f)
 }
 
 func (c *sourceCounts) unsupported(kind string) {

@@ -75,6 +75,7 @@ type Uploaded struct {
 // consistent in every case, because kopia publishes a snapshot as its last step.
 func (r *Repository) Upload(ctx context.Context, u Upload) (Uploaded, error) {
 	counts := newSourceCounts()
+	counts.strict = u.Policy.IgnoreUnknownTypes != nil && !*u.Policy.IgnoreUnknownTypes
 	root, err := openSource(u.Path, u.wrapFS, counts)
 	if err != nil {
 		return Uploaded{}, err
@@ -99,7 +100,7 @@ func (r *Repository) Upload(ctx context.Context, u Upload) (Uploaded, error) {
 	}
 	if saved != nil {
 		out.Snapshot = snapshotOf(saved)
-		if lost := out.Snapshot.Failed + out.Snapshot.Tolerated - out.Unstored.UnsupportedNames; lost > out.Unstored.Unreadable {
+		if lost := out.Snapshot.Failed + out.Snapshot.Tolerated - out.Unstored.UnsupportedNames - out.Unstored.Refused; lost > out.Unstored.Unreadable {
 			out.Unstored.Unreadable = lost // refused by kopia without asking the source
 		}
 		if !out.Snapshot.Complete() {
@@ -177,6 +178,7 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 	if m.RootEntry != nil {
 		root.src.counts.forgive(m.RootEntry)
 	}
+	u.Tags = withUnstored(u.Tags, root.src.counts.result())
 	return r.save(ctx, w, u, m, prev, out)
 }
 

@@ -10,6 +10,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kopiur/kopiur/apis/work"
@@ -45,7 +48,7 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotResul
 		for _, f := range found {
 			// The policy may have been edited since: what was filed elsewhere holds another source.
 			if f.Identity == op.Identity(s.Identity) {
-				return earlier(f)
+				return earlier(f, s.Path)
 			}
 		}
 	}
@@ -61,7 +64,7 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotResul
 	if err != nil {
 		return res, op.Cause(ctx, op.Cause(env.Soft, err))
 	}
-	return res, missing(res, out.Snapshot.Failed)
+	return res, missing(res, out.Snapshot.Failed, out.Unstored)
 }
 
 func upload(env op.Env, spec work.Spec) engine.Upload {
@@ -97,53 +100,76 @@ func result(u engine.Uploaded) *work.SnapshotResult {
 		SizeBytes: s.Size, FileCount: s.Files, DirCount: s.Dirs,
 		BytesNew: u.BytesHashed, BytesUploaded: u.BytesUploaded,
 		FilesNew: u.FilesNew, FilesModified: u.FilesModified, FilesUnchanged: u.FilesUnchanged,
-		FilesFailed: u.Unstored.Unreadable + u.Unstored.UnsupportedNames,
 	}
 	if s.Complete() && s.ID != "" {
 		// The id of a checkpoint is of no use to anyone: the next snapshot replaces it.
 		r.SnapshotID, r.RootID, r.StartTime, r.EndTime = s.ID, s.RootID, op.Whole(s.Start), op.Whole(s.End)
 	}
-	un := u.Unstored
-	if un.Unreadable+un.UnsupportedNames > 0 || len(un.Unsupported) > 0 {
-		r.Unstored = &work.Unstored{
-			Unreadable: un.Unreadable, UnsupportedNames: un.UnsupportedNames, Paths: op.Faults(un.Paths),
-		}
-		if s.ID != "" {
-			// What kopia stored knows which of them the policy tolerates.
-			r.Unstored.Unreadable = max(0, min(un.Unreadable, s.Failed-un.UnsupportedNames))
-			r.Unstored.Ignored = un.Unreadable - r.Unstored.Unreadable
-		}
-		if len(un.Unsupported) > 0 {
-			r.Unstored.Unsupported = un.Unsupported
-		}
-	}
+	r.FilesFailed, r.Unstored = unstored(u.Unstored, s)
 	return r
 }
 
+// unstored maps what a snapshot lacks. What kopia stored knows which of the unreadable entries the policy tolerates.
+func unstored(u engine.Unstored, s engine.Snapshot) (failed int64, _ *work.Unstored) {
+	if u.Unreadable+u.UnsupportedNames == 0 && len(u.Unsupported) == 0 {
+		return 0, nil
+	}
+	out := &work.Unstored{Unreadable: u.Unreadable, UnsupportedNames: u.UnsupportedNames, Paths: op.Faults(u.Paths)}
+	if s.ID != "" {
+		out.Unreadable = max(0, min(u.Unreadable, s.Failed-u.UnsupportedNames-u.Refused))
+		out.Ignored = u.Unreadable - out.Unreadable
+	}
+	if len(u.Unsupported) > 0 {
+		out.Unsupported = u.Unsupported
+	}
+	return u.Unreadable + u.UnsupportedNames + u.Refused, out
+}
+
 // earlier reports what an earlier attempt stored. What it lacked is part of the manifest, so the verdict is the same.
-func earlier(s engine.Snapshot) (*work.SnapshotResult, error) {
+func earlier(s engine.Snapshot, root string) (*work.SnapshotResult, error) {
 	r := &work.SnapshotResult{
 		SnapshotID: s.ID, RootID: s.RootID, StartTime: op.Whole(s.Start), EndTime: op.Whole(s.End), Found: true,
-		SizeBytes: s.Size, FileCount: s.Files, DirCount: s.Dirs, FilesFailed: s.Failed + s.Tolerated,
+		SizeBytes: s.Size, FileCount: s.Files, DirCount: s.Dirs,
 	}
-	if r.FilesFailed > 0 {
-		r.Unstored = &work.Unstored{Unreadable: s.Failed, Ignored: s.Tolerated, Paths: op.Faults(s.Faults)}
-	}
-	return r, missing(r, s.Failed)
+	u := s.Unstored(root)
+	r.FilesFailed, r.Unstored = unstored(u, s)
+	return r, missing(r, s.Failed, u)
 }
 
 // missing is the error for a snapshot that was saved and lacks entries the policy does not tolerate (K-4). It is not
 // retried: the same files would be missing again.
-func missing(r *work.SnapshotResult, failed int64) error {
+func missing(r *work.SnapshotResult, failed int64, u engine.Unstored) error {
 	if failed == 0 {
 		return nil
 	}
 	message := fmt.Sprintf("%d of %d entries could not be read by uid %d; the snapshot was saved without them",
 		failed, r.FileCount+r.DirCount+failed, os.Geteuid())
-	if u := r.Unstored; u != nil && u.UnsupportedNames > 0 {
+	if u.UnsupportedNames > 0 {
 		message += fmt.Sprintf("; %d of them have a name that is not UTF-8, which kopia cannot store", u.UnsupportedNames)
 	}
-	return &classify.Coded{Code: work.CodePermissionDenied, Message: message}
+	if u.Refused > 0 {
+		message += fmt.Sprintf("; %d of them are pipes, sockets or devices, which kopia does not store and ignoreUnknownTypes does not allow", u.Refused)
+	}
+	return &classify.Coded{Code: work.CodePermissionDenied, Message: message + owners(u.Paths)}
+}
+
+// owners says whom those belong to that this uid may not read (F-3, F-4, F-5): that is who the mover has to be.
+func owners(faults []engine.Fault) string {
+	var uids []string
+	for _, f := range faults {
+		if uid := strconv.FormatInt(f.UID, 10); f.Denied() && !slices.Contains(uids, uid) {
+			uids = append(uids, uid)
+		}
+	}
+	switch len(uids) {
+	case 0:
+		return ""
+	case 1:
+		return "; those it may not read belong to uid " + uids[0]
+	default:
+		slices.Sort(uids)
+		return "; those it may not read belong to uids " + strings.Join(uids, ", ")
+	}
 }
 
 func readable(s work.Snapshot) error {
