@@ -42,7 +42,8 @@ func TestScheduleRules(t *testing.T) {
 		"a policy as a name":            {`policyRef: web`, "spec.policyRef"},
 		"no schedule":                   {`schedule: null`, "spec.schedule: Required"},
 		"no cron":                       {`schedule: {}`, "spec.schedule.cron: Required"},
-		"an expression that is short":   {`schedule: {cron: "* * *"}`, "spec.schedule.cron"},
+		"an expression that is short":   {`schedule: {cron: "* * *"}`, ""}, // the webhook's sentence says more
+		"an expression that is empty":   {`schedule: {cron: ""}`, "spec.schedule.cron"},
 		"a concurrency that is none":    {`schedule: {cron: "0 2 * * *", concurrencyPolicy: Queue}`, "spec.schedule.concurrencyPolicy"},
 		"a negative deadline":           {`schedule: {cron: "0 2 * * *", startingDeadlineSeconds: -1}`, "startingDeadlineSeconds"},
 		"a deadline of nothing":         {`schedule: {cron: "0 2 * * *", startingDeadlineSeconds: 0}`, ""},
@@ -97,7 +98,7 @@ func TestScheduleOlderThanTheRules(t *testing.T) {
 	for name, fragment := range map[string]string{
 		"no policy":           `policyRef: null`,
 		"two ways":            `policySelector: {}`,
-		"a short expression":  `schedule: {cron: "*"}`,
+		"an empty expression": `schedule: {cron: ""}`,
 		"a negative deadline": `schedule: {cron: "0 2 * * *", startingDeadlineSeconds: -1}`,
 	} {
 		o := with(t, base, fragment)
