@@ -191,6 +191,7 @@ func (b *bench) kill(k killed, i int, after time.Duration) (ended bool) {
 	r := b.ok(s)
 	k.done(b, r)
 	require.False(b.t, b.t.Failed(), why)
+	require.NoError(b.t, os.RemoveAll(filepath.Dir(b.repo)), "two hundred of them fill a disk")
 	return ended
 }
 
@@ -199,7 +200,9 @@ func (b *bench) holds(id, want string) bool {
 	b.t.Helper()
 	to := b.t.TempDir()
 	b.ok(b.spec(work.Operation{Restore: &work.Restore{SnapshotID: id, TargetPath: to}}))
-	return same(b.t, want, to)
+	ok := same(b.t, want, to)
+	require.NoError(b.t, os.RemoveAll(to))
+	return ok
 }
 
 func same(t *testing.T, want, got string) bool {
