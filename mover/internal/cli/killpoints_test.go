@@ -122,7 +122,7 @@ func newBench(t *testing.T) *bench {
 	for i := range 24 {
 		randomFile(t, filepath.Join(b.source, fmt.Sprint("file", i)), 32<<10)
 	}
-	randomFile(t, filepath.Join(b.source, "large"), 6<<20)
+	randomFile(t, filepath.Join(b.source, "large"), 2<<20)
 	for i, keep := range []string{b.wantOne, b.wantTwo} {
 		s := b.snapshot()
 		s.RequestID = fmt.Sprint("request-", i+1)
@@ -138,7 +138,7 @@ func newBench(t *testing.T) *bench {
 		for n := range 8 {
 			randomFile(t, filepath.Join(b.source, fmt.Sprint("file", 8*i+n)), 32<<10)
 		}
-		randomFile(t, filepath.Join(b.source, fmt.Sprint("larger", i)), 6<<20)
+		randomFile(t, filepath.Join(b.source, fmt.Sprint("larger", i)), 2<<20)
 	}
 	return b
 }

@@ -15,15 +15,15 @@ import (
 
 // operations are all that write, and all that read much.
 var operations = map[string]operation{
-	"snapshot on its store":         {run: uploadSecond, done: secondIsThere},
+	"snapshot on its store":         {run: uploadSecond, done: secondIsThere, stride: 2},
 	"snapshot on its source":        {run: uploadSecond, done: secondIsThere, elsewhere: true, faults: fileFaults, known: []error{errPartial}},
 	"restore on its store":          {run: restoreFirst, done: firstIsRestored},
 	"restore on its target":         {run: restoreFirst, done: firstIsRestored, elsewhere: true, faults: fileFaults, known: []error{errPartial}},
-	"device snapshot on its store":  {run: uploadDisk, done: diskIsThere},
+	"device snapshot on its store":  {run: uploadDisk, done: diskIsThere, stride: 2},
 	"device snapshot on its source": {run: uploadDisk, done: diskIsThere, elsewhere: true, faults: deviceFaults},
-	"device restore on its store":   {run: restoreDisk, done: diskIsThere, prepared: true},
+	"device restore on its store":   {run: restoreDisk, done: diskIsThere, prepared: true, stride: 2},
 	"device restore on its target":  {run: restoreDisk, done: diskIsThere, prepared: true, elsewhere: true, faults: deviceFaults},
-	"delete on its store":           {run: deleteFirst, done: firstIsGone, prepared: true},
+	"delete on its store":           {run: deleteFirst, done: firstIsGone, prepared: true, stride: 2},
 	"replicate from its store":      {run: replicate, done: isReplicated, prepared: true, faults: blobFaults, stride: 3},
 	"replicate to another store":    {run: replicate, done: isReplicated, prepared: true, elsewhere: true, faults: blobFaults, stride: 3},
 	"migrate from its store":        {run: migrateAll, done: isMigrated, prepared: true, stride: 3, known: []error{errPartial}},
@@ -32,7 +32,7 @@ var operations = map[string]operation{
 	"full maintenance":              {run: maintainFull, done: garbageIsGone, aged: true, stride: 17},
 	"quick verification":            {run: verifyAll, done: nothingIsLost, prepared: true, stride: 3, known: []error{errPartial}},
 	"deep verification":             {run: verifyDeep, done: nothingIsLost, prepared: true, stride: 3, known: []error{errPartial}},
-	"pin on its store":              {run: pinFirst, done: firstIsPinned},
+	"pin on its store":              {run: pinFirst, done: firstIsPinned, stride: 2},
 }
 
 func uploadSecond(ctx context.Context, s *scene, r *Repository, t *trigger) error {
