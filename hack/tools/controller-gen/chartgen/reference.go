@@ -62,7 +62,7 @@ func referencePage(crd *apiextensionsv1.CustomResourceDefinition) string {
 	fmt.Fprintf(&b, "%s. `kubectl get %s`, or for short `kubectl get %s`.", crd.Spec.Scope, names.Plural, strings.Join(names.ShortNames, "`, `"))
 	var columns []string
 	for _, c := range version.AdditionalPrinterColumns {
-		columns = append(columns, fmt.Sprintf("%s (`%s`)", c.Name, c.JSONPath))
+		columns = append(columns, fmt.Sprintf("%s (%#q)", c.Name, c.JSONPath))
 	}
 	fmt.Fprintf(&b, " Columns: %s.\n", strings.Join(columns, ", "))
 	for _, part := range []string{"spec", "status"} {

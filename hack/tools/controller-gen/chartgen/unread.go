@@ -77,7 +77,7 @@ func (f *fields) check(w io.Writer, page, accounted string) error {
 		if excused[kind+" *"] {
 			continue
 		}
-		walkFields(f.own, kind, "spec", f.own.Scope().Lookup(kind+"Spec").Type(), func(path string, field *types.Var) bool {
+		walkFields(f.own, "spec", f.own.Scope().Lookup(kind+"Spec").Type(), func(path string, field *types.Var) bool {
 			total++
 			if excused[kind+" "+path] {
 				return false
@@ -160,16 +160,16 @@ func kindsOf(p *types.Package) []string {
 }
 
 // walkFields calls visit for every field of our own types below t, by its path; visit says whether to go deeper.
-func walkFields(own *types.Package, kind, at string, t types.Type, visit func(path string, field *types.Var) bool) {
+func walkFields(own *types.Package, at string, t types.Type, visit func(path string, field *types.Var) bool) {
 	switch u := t.(type) {
 	case *types.Pointer:
-		walkFields(own, kind, at, u.Elem(), visit)
+		walkFields(own, at, u.Elem(), visit)
 		return
 	case *types.Slice:
-		walkFields(own, kind, at, u.Elem(), visit)
+		walkFields(own, at, u.Elem(), visit)
 		return
 	case *types.Map:
-		walkFields(own, kind, at, u.Elem(), visit)
+		walkFields(own, at, u.Elem(), visit)
 		return
 	}
 	named, ok := t.(*types.Named)
@@ -184,11 +184,11 @@ func walkFields(own *types.Package, kind, at string, t types.Type, visit func(pa
 		f := s.Field(i)
 		name, _, _ := strings.Cut(reflect.StructTag(s.Tag(i)).Get("json"), ",")
 		if name == "" {
-			walkFields(own, kind, at, f.Type(), visit)
+			walkFields(own, at, f.Type(), visit)
 			continue
 		}
 		if path := at + "." + name; visit(path, f) {
-			walkFields(own, kind, path, f.Type(), visit)
+			walkFields(own, path, f.Type(), visit)
 		}
 	}
 }
@@ -208,7 +208,7 @@ func excuses(page, accounted string) (map[string]bool, error) {
 		if m == nil {
 			continue
 		}
-		for _, kind := range strings.Split(m[1], ", ") {
+		for kind := range strings.SplitSeq(m[1], ", ") {
 			if m[2] == "" {
 				out[kind+" *"] = true
 			} else {
@@ -230,7 +230,7 @@ func excuses(page, accounted string) (map[string]bool, error) {
 		if len(words) < 3 {
 			return nil, fmt.Errorf("%s: %q needs a kind, a path and a reason", accounted, line)
 		}
-		for _, kind := range strings.Split(words[0], ",") {
+		for kind := range strings.SplitSeq(words[0], ",") {
 			out[kind+" "+words[1]] = true
 		}
 	}
