@@ -192,6 +192,8 @@ func labelsOf(r Request, op string) map[string]string {
 	out[kopiurv1.LabelComponent] = kopiurv1.ComponentMover
 	out[kopiurv1.LabelOperation] = op
 	out[kopiurv1.LabelOwnerUID] = string(r.Owner.GetUID())
+	// Whoever looks after the repository learns from the others' movers, and counts them.
+	out[kopiurv1.LabelRepositoryUID] = string(r.Repository.UID)
 	return out
 }
 
