@@ -15,6 +15,7 @@ import (
 	"fmt"
 
 	vsv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
+	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -24,12 +25,14 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/index"
 	"github.com/kopiur/kopiur/controller/internal/loop"
+	"github.com/kopiur/kopiur/controller/internal/metrics"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/notyet"
 	"github.com/kopiur/kopiur/controller/internal/repository"
@@ -58,6 +61,8 @@ type Options struct {
 	ServerClock clock.PassiveClock
 	// NewQueue, where it is set, makes the controllers' work queues. Tests use it to move time.
 	NewQueue deps.Queue
+	// Registry takes the gauges that are computed from objects; controller-runtime's where it is left out.
+	Registry prometheus.Registerer
 	// Embedded turns off what assumes that the process belongs to Kopiur alone: unique controller names.
 	Embedded bool
 }
@@ -69,6 +74,14 @@ var reconcilers = []func(ctrl.Manager, deps.Deps) error{
 	restore.Setup,
 	snapshot.Setup,
 	snapshotpolicy.Setup,
+}
+
+// gauges of the kinds that have some.
+func gauges() []metrics.Source {
+	return []metrics.Source{
+		metrics.Phases(),
+		repository.Gauges(),
+	}
 }
 
 // Scheme holds the kinds that Kopiur reads and writes.
@@ -137,6 +150,12 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		if _, err := mgr.GetCache().GetInformer(ctx, obj, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("set up kopiur: watch %T: %w", obj, err)
 		}
+	}
+	if o.Registry == nil {
+		o.Registry = ctrlmetrics.Registry
+	}
+	if err := mgr.Add(metrics.NewCollector(mgr.GetClient(), o.Registry, gauges()...)); err != nil {
+		return fmt.Errorf("set up kopiur: %w", err)
 	}
 	concurrency := -1
 	if o.ReconcileConcurrency != nil {

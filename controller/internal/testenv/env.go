@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -127,7 +128,7 @@ func (e *Env) StartController(change ...func(*setup.Options)) *Controller {
 	e.T.Helper()
 	o := setup.Options{
 		MoverImage: "localhost/kopiur/mover:test", Namespace: e.Namespace, WatchNamespaces: e.namespaces,
-		Instance: e.T.Name(), Clock: e.clock, Embedded: true,
+		Instance: e.T.Name(), Clock: e.clock, Embedded: true, Registry: prometheus.NewRegistry(),
 	}
 	for _, f := range change {
 		f(&o)

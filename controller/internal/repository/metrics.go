@@ -1,0 +1,93 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package repository
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
+	"github.com/kopiur/kopiur/controller/internal/metrics"
+)
+
+// Labels of everything that is told of one repository; namespace is empty for a ClusterRepository.
+const (
+	labelKind      = "kind"
+	labelNamespace = "namespace"
+	labelName      = "name"
+)
+
+func gauge(name, help string) *prometheus.Desc {
+	return metrics.Gauge(name, help, labelKind, labelNamespace, labelName)
+}
+
+var (
+	repoSize         = gauge("kopiur_repo_size_bytes", "Sum of the newest snapshot of every source in a repository.")
+	repoSnapshots    = gauge("kopiur_repo_snapshot_count", "Complete snapshots in a repository.")
+	indexBlobs       = gauge("kopiur_repository_index_blobs", "Index blobs of a repository: each makes a connect slower.")
+	connectSeconds   = gauge("kopiur_repository_connect_seconds", "How long the last successful connect took.")
+	probeFailures    = gauge("kopiur_repository_health_probe_failures", "Connects in a row that found the repository lost or out of reach.")
+	breakerOpenSince = gauge("kopiur_repository_breaker_open_since_timestamp_seconds", "When a repository became Degraded; absent while it is not.")
+)
+
+// Gauges are those of both kinds.
+func Gauges() metrics.Source {
+	return metrics.Source{
+		Gauges: []*prometheus.Desc{repoSize, repoSnapshots, indexBlobs, connectSeconds, probeFailures, breakerOpenSince},
+		Collect: func(ctx context.Context, c client.Reader, emit metrics.Emit) error {
+			var own kopiurv1.RepositoryList
+			var cluster kopiurv1.ClusterRepositoryList
+			for _, list := range []client.ObjectList{&own, &cluster} {
+				if err := c.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+					return fmt.Errorf("list %T: %w", list, err)
+				}
+			}
+			for i := range own.Items {
+				r := &own.Items[i]
+				tell(emit, r.Status, string(mapper.KindRepository), r.Namespace, r.Name)
+			}
+			for i := range cluster.Items {
+				r := &cluster.Items[i]
+				tell(emit, r.Status, string(mapper.KindClusterRepository), "", r.Name)
+			}
+			return nil
+		},
+	}
+}
+
+// tell emits what the status of one repository knows. What was never measured is left out: 0 would be a statement.
+func tell(emit metrics.Emit, s kopiurv1.RepositoryStatus, labels ...string) {
+	if st := s.StorageStats; st != nil {
+		emit(repoSize, float64(st.TotalSizeBytes), labels...)
+		emit(repoSnapshots, float64(st.SnapshotCount), labels...)
+		emit(indexBlobs, float64(st.IndexBlobCount), labels...)
+	}
+	if h := s.Health; h != nil {
+		if h.ConnectSeconds > 0 {
+			emit(connectSeconds, float64(h.ConnectSeconds), labels...)
+		}
+		emit(probeFailures, float64(h.ConsecutiveProbeFailures), labels...)
+	}
+	if since, ok := degradedSince(s); ok {
+		emit(breakerOpenSince, float64(since.Unix()), labels...)
+	}
+}
+
+// degradedSince is when a Degraded repository stopped to be Ready.
+func degradedSince(s kopiurv1.RepositoryStatus) (time.Time, bool) {
+	if s.Phase != kopiurv1.RepositoryDegraded {
+		return time.Time{}, false
+	}
+	for _, c := range s.Conditions {
+		if c.Type == kopiurv1.ConditionReady {
+			return c.LastTransitionTime.Time, true
+		}
+	}
+	return time.Time{}, false
+}
