@@ -17,6 +17,10 @@ import (
 
 const markPrefix = ".kopiur-restore-"
 
+// tick is longer than the times of files are coarse: file systems write down the kernel's last tick, of up to 10 ms.
+// Waiting it out once makes everything that a restore writes younger than its mark.
+const tick = 20 * time.Millisecond
+
 // A restore that is killed, or that fails, is tried again by the same request, and what it has written need not be
 // written twice. It leaves an empty file in the target that says since when it has been at work. What was made later
 // than that, and looks like the snapshot's entry, it has made itself; of what was there before, it takes no notice. The
@@ -49,6 +53,7 @@ func (w *restorer) begin(root targetDir, m *snapshot.Manifest, entries []*snapsh
 		return targetError(name, err)
 	}
 	w.mark = mark{name: name}
+	time.Sleep(tick)
 	return nil
 }
 
@@ -85,8 +90,8 @@ func (w *restorer) oursIn(dir targetDir, name string) bool {
 	if w.mark.since.IsZero() {
 		return false
 	}
-	born := dir.Born(name)
-	return !born.IsZero() && !born.Before(w.mark.since)
+	// Not in the same instant: somebody else's file of the milliseconds before the mark has the mark's own time.
+	return dir.Born(name).After(w.mark.since)
 }
 
 // markName depends on what is restored, too: another snapshot is another restore. A snapshot may hold such a name as
