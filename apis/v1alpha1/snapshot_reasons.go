@@ -56,10 +56,31 @@ const (
 	// deletionProtection.threshold. Nothing is deleted: if it is meant, annotate the repository with
 	// kopiur.home-operations.com/allow-mass-deletion and the present time; if not, see the runbook.
 	ReasonMassDeletionBreaker = "MassDeletionBreaker"
+	// ReasonDeletionReleased is set on a Snapshot that was held and is no more: by an acknowledgement, or because the
+	// repository's protection was switched off. Nothing to do.
+	ReasonDeletionReleased = "DeletionReleased"
+	// ReasonDeletionQueued is set while a Snapshot waits for the Job that deletes its data. Deletions are gathered for some
+	// seconds, and each repository has one such Job at a time. Nothing to do.
+	ReasonDeletionQueued = "DeletionQueued"
+	// ReasonDeletionRunning is set while a Job deletes the stored data. Nothing to do.
+	ReasonDeletionRunning = "DeletionRunning"
+	// ReasonDeletionFailed is set when the stored data could not be deleted. It is tried again after 2, 4, 8, 16, then every
+	// 30 minutes; the message has the mover's reason. To let the object go and keep the data, annotate the Snapshot with
+	// kopiur.home-operations.com/skip-snapshot-cleanup.
+	ReasonDeletionFailed = "DeletionFailed"
+	// ReasonDeletionUndecided is set while it cannot be found out what should happen to the stored data. It is kept, and
+	// asked again by itself.
+	ReasonDeletionUndecided = "DeletionUndecided"
+	// ReasonStoppingMover is set while the mover of a Snapshot that is being deleted comes to its end. Nothing to do.
+	ReasonStoppingMover = "StoppingMover"
+	// ReasonSnapshotDeleted is set on an event when the stored data was deleted, or was not there any more.
+	ReasonSnapshotDeleted = "SnapshotDeleted"
 	// ReasonSnapshotDeletionHeld is set on an event of each Snapshot that waits because of it.
 	ReasonSnapshotDeletionHeld = "SnapshotDeletionHeld"
-	// ReasonSnapshotOrphaned is set on an event when a Snapshot went and its data stays, because deletionPolicy is Orphan
-	// or its Namespace is being deleted.
+	// ReasonSnapshotRetained is set on an event when a Snapshot went and its data stays because its deletionPolicy is Retain.
+	ReasonSnapshotRetained = "SnapshotRetained"
+	// ReasonSnapshotOrphaned is set on an event when a Snapshot went and its data stays: deletionPolicy is Orphan, its
+	// Namespace is being deleted, its repository is gone, or it is annotated with skip-snapshot-cleanup.
 	ReasonSnapshotOrphaned = "SnapshotOrphaned"
 	// ReasonSnapshotRetainedOnScheduleDelete is set on an event when the data stays because the schedule is gone.
 	ReasonSnapshotRetainedOnScheduleDelete = "SnapshotRetainedOnScheduleDelete"

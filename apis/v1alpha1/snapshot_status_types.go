@@ -66,6 +66,9 @@ type SnapshotResolved struct {
 	// credentialProjection that the policy asked for.
 	// +optional
 	CredentialProjection *CredentialProjection `json:"credentialProjection,omitempty"`
+	// deletionPolicy is the policy's defaultDeletionPolicy. It counts where a namespace goes with the policy in it.
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// sources that were read.
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
@@ -168,6 +171,21 @@ type CopiedFrom struct {
 	StartTime string `json:"startTime"`
 }
 
+// DeletionStatus says how often deleting the stored data has failed.
+type DeletionStatus struct {
+	// job that failed last. It is removed once all its Snapshots have recorded it.
+	Job string `json:"job"`
+	// jobUID tells it from later ones of the same name.
+	JobUID string `json:"jobUID"`
+	// attempts that have failed.
+	Attempts int32 `json:"attempts"`
+	// failedAt is when the last failure was recorded. The next attempt is made 2 minutes later, then 4, 8, 16, then every
+	// 30 minutes.
+	FailedAt string `json:"failedAt"`
+	// failure of the last attempt.
+	Failure Failure `json:"failure"`
+}
+
 // SnapshotStatus is what Kopiur did.
 type SnapshotStatus struct {
 	// conditions of the Snapshot.
@@ -229,6 +247,9 @@ type SnapshotStatus struct {
 	// failure of the run.
 	// +optional
 	Failure *Failure `json:"failure,omitempty"`
+	// deletion of the stored data, where it has failed.
+	// +optional
+	Deletion *DeletionStatus `json:"deletion,omitempty"`
 	// logTail is the end of the mover's log.
 	// +optional
 	LogTail string `json:"logTail,omitempty"`

@@ -46,6 +46,15 @@ const (
 	PrunedByReplacedRun          = "replaced-run"
 )
 
+// Values and annotations of Jobs that delete stored snapshots.
+const (
+	// OperationSnapshotDelete is the value of LabelOperation on them.
+	OperationSnapshotDelete = "snapshot-delete-batch"
+	// AnnotationDeleteMembers lists what such a Job deletes, as JSON: namespace, name and uid of each Snapshot, and the id
+	// it was stored under.
+	AnnotationDeleteMembers = prefix + "delete-members"
+)
+
 // FinalizerPolicy keeps a policy until what becomes of its Snapshots is written on them.
 const FinalizerPolicy = prefix + "policy-cleanup"
 

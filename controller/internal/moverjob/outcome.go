@@ -199,6 +199,21 @@ func lastResult(pods []corev1.Pod) *podResult {
 	return best
 }
 
+// ResultOf is the final result among pods, whatever became of their Job; nil where there is none.
+func ResultOf(pods []corev1.Pod) *work.Result {
+	pods = slices.Clone(pods)
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	if last := lastResult(pods); last != nil {
+		return &last.result
+	}
+	return nil
+}
+
+// Hangs reports whether a pod was deleted long enough ago to say that its node is lost: it will report nothing more.
+func Hangs(p *corev1.Pod, now time.Time) bool {
+	return p.DeletionTimestamp != nil && now.Sub(p.DeletionTimestamp.Time) >= nodeLostAfter
+}
+
 func terminated(p *corev1.Pod) *corev1.ContainerStateTerminated {
 	for i := range p.Status.ContainerStatuses {
 		if c := &p.Status.ContainerStatuses[i]; c.Name == Container {
