@@ -146,21 +146,6 @@ func (p *SnapshotPolicy) SoleRepository() *RepositoryRef {
 	return new(p.Spec.Repository.In(p.Namespace))
 }
 
-// IdentityOf is what the policy's snapshots of one source path are filed under: the policy's name at its namespace,
-// unless spec.identity says otherwise.
-func (p *SnapshotPolicy) IdentityOf(path string) Identity {
-	id := Identity{Username: p.Name, Hostname: p.Namespace, SourcePath: path}
-	if o := p.Spec.Identity; o != nil {
-		if o.Username != "" {
-			id.Username = o.Username
-		}
-		if o.Hostname != "" {
-			id.Hostname = o.Hostname
-		}
-	}
-	return id
-}
-
 // String writes an identity as kopia does.
 func (i Identity) String() string { return i.Username + "@" + i.Hostname + ":" + i.SourcePath }
 

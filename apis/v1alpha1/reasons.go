@@ -218,6 +218,13 @@ const (
 	// ReasonIdentityCollision is set on a policy whose snapshots would be filed under the same identity and path as those
 	// of another policy in the same repository. Change spec.identity or the source's path of one of them.
 	ReasonIdentityCollision = "IdentityCollision"
+	// ReasonIdentityUnresolved is set where the repository's identityDefaults make no username or hostname for a policy,
+	// such as for a label that it does not have. Correct the policy's labels, or write its spec.identity.
+	ReasonIdentityUnresolved = "IdentityUnresolved"
+	// ReasonIdentityChanged is set where a policy that has snapshots would file further ones under another identity, where
+	// neither retention nor a restore finds the old ones. Undo the change (an edit of a label is enough), or annotate the
+	// policy with kopiur.home-operations.com/allow-identity-change if it is meant.
+	ReasonIdentityChanged = "IdentityChanged"
 	// ReasonPolicyReady is set when snapshots of the policy can be made. Nothing to do.
 	ReasonPolicyReady = "PolicyReady"
 	// ReasonSnapshotFailed is set when the mover's final result is a failure. status.failure says what to do.

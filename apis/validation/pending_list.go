@@ -34,7 +34,6 @@ func moverPending(at string) []pendingField {
 func repositoryPending(kind string) []pendingField {
 	out := []pendingField{
 		{path: "spec.seed", instead: "nothing is copied, and an empty repository must not be taken for the seeded one; fill the store first and leave seed out", blocks: true},
-		{path: "spec.identityDefaults", instead: "snapshots would be filed under other identities than you ask for; set spec.identity in each SnapshotPolicy and leave it out", blocks: true},
 		{path: "spec.parameters", instead: "the repository keeps the parameters it has"},
 		{path: "spec.server", instead: "no web page is served"},
 		{path: "spec.catalog.adoption", instead: "snapshots made by others get no object"},
@@ -77,7 +76,6 @@ var pendingFields = map[string][]pendingField{
 	"Repository":        repositoryPending("Repository"),
 	"ClusterRepository": repositoryPending("ClusterRepository"),
 	"SnapshotPolicy": append(moverPending("spec.mover"), []pendingField{
-		{path: "spec.repositories", instead: "make one policy per repository, each with spec.repository", blocks: true},
 		{path: "spec.sources.pvcSelector", instead: "name each claim with pvc", blocks: true},
 		{path: "spec.sources.nfs", instead: "put the export into a PersistentVolume and name its claim with pvc", blocks: true},
 		{path: "spec.sources.stream", instead: "write the output to a volume and back that up", blocks: true},

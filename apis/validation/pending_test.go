@@ -34,7 +34,7 @@ func TestNotYetSupported(t *testing.T) {
 		},
 		"a backend without a mover blocks":                      {&kopiurv1.Repository{}, `{backend: {azure: {container: c}}}`, []string{"spec.backend.azure"}, nil},
 		"a seed blocks: an empty repository would pass for it":  {&kopiurv1.Repository{}, `{seed: {from: {repository: {name: mirror}}}}`, []string{"spec.seed"}, nil},
-		"identity rules block: snapshots would be filed astray": {&kopiurv1.ClusterRepository{}, `{identityDefaults: {cluster: east}}`, []string{"spec.identityDefaults"}, nil},
+		"identity rules are carried out":                        {&kopiurv1.ClusterRepository{}, `{identityDefaults: {cluster: east}}`, nil, nil},
 		"a server warns":                                        {&kopiurv1.Repository{}, `{server: {}}`, nil, []string{"spec.server"}},
 		"another threshold warns":                               {&kopiurv1.Repository{}, `{deletionProtection: {threshold: 0}}`, nil, []string{"spec.deletionProtection.threshold"}},
 		"required colocation blocks, automatic one warns":       {&kopiurv1.Repository{}, `{moverDefaults: {sourceColocation: {mode: Required}}}`, []string{"spec.moverDefaults.sourceColocation.mode"}, nil},

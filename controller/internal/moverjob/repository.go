@@ -26,6 +26,8 @@ type Repository struct {
 	HomeNamespace string
 	// Allowed is set for a ClusterRepository only.
 	Allowed *kopiurv1.AllowedNamespaces
+	// AllowIdentityChange: its owner wrote that policies may go on under another identity.
+	AllowIdentityChange bool
 }
 
 // FromRepository wraps a Repository.
@@ -36,6 +38,8 @@ func FromRepository(r *kopiurv1.Repository) Repository {
 		Spec:          r.Spec,
 		Status:        r.Status,
 		HomeNamespace: r.Namespace,
+
+		AllowIdentityChange: r.Annotations[kopiurv1.AnnotationAllowIdentityChange] != "",
 	}
 }
 
@@ -48,6 +52,8 @@ func FromClusterRepository(r *kopiurv1.ClusterRepository, operatorNamespace stri
 		Status:        r.Status,
 		HomeNamespace: r.Spec.HomeNamespace("", operatorNamespace),
 		Allowed:       &r.Spec.AllowedNamespaces,
+
+		AllowIdentityChange: r.Annotations[kopiurv1.AnnotationAllowIdentityChange] != "",
 	}
 }
 

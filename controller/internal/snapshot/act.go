@@ -281,8 +281,9 @@ func identityOf(s *scope) kopiurv1.Identity {
 			}
 		}
 	}
-	if s.w.Policy != nil {
-		return plan.IdentityOf(s.obj, s.w.Policy)
+	if s.w.Policy != nil && s.w.Repository != nil {
+		id, _ := plan.IdentityOf(s.w)
+		return id
 	}
 	return kopiurv1.Identity{}
 }

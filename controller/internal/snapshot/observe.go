@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
+	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -74,12 +76,12 @@ func (r *Reconciler) referents(ctx context.Context, w *plan.World) error {
 	if s.Spec.PolicyRef == nil {
 		return nil
 	}
-	policy, ok, err := get(ctx, r.Client, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.PolicyRef.Name}, &kopiurv1.SnapshotPolicy{})
+	pol, ok, err := get(ctx, r.Client, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.PolicyRef.Name}, &kopiurv1.SnapshotPolicy{})
 	if err != nil || !ok {
 		return err
 	}
-	w.Policy = policy
-	ref := policy.SoleRepository()
+	w.Policy = pol
+	ref := plan.RepositoryOf(s, pol)
 	if ref == nil {
 		return nil
 	}
@@ -87,6 +89,9 @@ func (r *Reconciler) referents(ctx context.Context, w *plan.World) error {
 	switch {
 	case err == nil:
 		w.Repository = &repo
+		if err := r.kin(ctx, w); err != nil {
+			return err
+		}
 		creds, err := gates.CheckCredentials(ctx, r.Client, repo, s.Namespace)
 		if err != nil {
 			return fmt.Errorf("observe: %w", err)
@@ -98,7 +103,7 @@ func (r *Reconciler) referents(ctx context.Context, w *plan.World) error {
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("observe: %w", err)
 	}
-	source := plan.SourceOf(s, policy)
+	source := plan.SourceOf(s, pol)
 	if source.PVC == nil {
 		return nil
 	}
@@ -107,6 +112,22 @@ func (r *Reconciler) referents(ctx context.Context, w *plan.World) error {
 		return err
 	}
 	w.Source = claim
+	return nil
+}
+
+// kin reads the policies of the same repository and what this one has stored there, all from the cache.
+func (r *Reconciler) kin(ctx context.Context, w *plan.World) error {
+	var policies kopiurv1.SnapshotPolicyList
+	if err := r.Client.List(ctx, &policies, client.MatchingFields{mapper.FieldRepository: mapper.Repository(w.Repository.Ref)}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the policies of %s: %w", w.Repository.Ref, err)
+	}
+	w.Others = policies.Items
+	var snapshots kopiurv1.SnapshotList
+	key := mapper.Named(w.Policy.Namespace, w.Policy.Name)
+	if err := r.Client.List(ctx, &snapshots, client.MatchingFields{mapper.FieldPolicy: key}, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the snapshots of policy %s: %w", key, err)
+	}
+	w.History = policy.HistoryOf(w.Policy, w.Repository.Ref, snapshots.Items)
 	return nil
 }
 

@@ -8,8 +8,6 @@ package snapshotpolicy
 import (
 	"context"
 	"fmt"
-	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
-	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/deps"
@@ -46,9 +43,9 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 	r := &Reconciler{Deps: d}
 	c := mgr.GetClient()
 	b := ctrl.NewControllerManagedBy(mgr).
-		For(&kopiurv1.SnapshotPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&kopiurv1.SnapshotPolicy{}, builder.WithPredicates(edited())).
 		// Another policy with the same identity came, changed or went.
-		Watches(&kopiurv1.SnapshotPolicy{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&kopiurv1.SnapshotPolicy{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), builder.WithPredicates(edited())).
 		Watches(&kopiurv1.Snapshot{}, handler.EnqueueRequestsFromMapFunc(index.PolicyOfSnapshot), builder.WithPredicates(succeeded())).
 		Watches(&kopiurv1.Repository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindSnapshotPolicy))).
 		Watches(&kopiurv1.ClusterRepository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindSnapshotPolicy))).
@@ -57,6 +54,11 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 		return fmt.Errorf("add the reconciler of SnapshotPolicy: %w", err)
 	}
 	return nil
+}
+
+// edited passes what people changed. Labels and annotations count: a repository may make identities of them.
+func edited() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
 // succeeded passes Snapshots that became a success, or went: only they change what a policy says.
@@ -72,35 +74,34 @@ func succeeded() predicate.Predicate {
 	}
 }
 
-// neighbours wakes the other policies of the same repository.
+// neighbours wakes the other policies of the same repositories.
 func (r *Reconciler) neighbours(ctx context.Context, obj client.Object) []ctrl.Request {
 	p, ok := obj.(*kopiurv1.SnapshotPolicy)
 	if !ok {
 		return nil
 	}
-	others, err := r.others(ctx, p)
-	if err != nil {
-		return nil
-	}
 	var out []ctrl.Request
-	for i := range others {
-		if key := client.ObjectKeyFromObject(&others[i]); key != client.ObjectKeyFromObject(p) {
-			out = append(out, ctrl.Request{NamespacedName: key})
+	for _, ref := range p.RepositoryRefs() {
+		others, err := r.others(ctx, ref)
+		if err != nil {
+			return nil
+		}
+		for i := range others {
+			if key := client.ObjectKeyFromObject(&others[i]); key != client.ObjectKeyFromObject(p) {
+				out = append(out, ctrl.Request{NamespacedName: key})
+			}
 		}
 	}
 	return out
 }
 
-func (r *Reconciler) others(ctx context.Context, p *kopiurv1.SnapshotPolicy) ([]kopiurv1.SnapshotPolicy, error) {
-	var out []kopiurv1.SnapshotPolicy
-	for _, key := range mapper.PolicyRepository(p) {
-		var list kopiurv1.SnapshotPolicyList
-		if err := r.Client.List(ctx, &list, client.MatchingFields{mapper.FieldRepository: key}); err != nil {
-			return nil, fmt.Errorf("list the policies of a repository: %w", err)
-		}
-		out = append(out, list.Items...)
+// others are the policies of a repository. They belong to the cache and must not be changed.
+func (r *Reconciler) others(ctx context.Context, ref kopiurv1.RepositoryRef) ([]kopiurv1.SnapshotPolicy, error) {
+	var list kopiurv1.SnapshotPolicyList
+	if err := r.Client.List(ctx, &list, client.MatchingFields{mapper.FieldRepository: mapper.Repository(ref)}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the policies of %s: %w", ref, err)
 	}
-	return out, nil
+	return list.Items, nil
 }
 
 // Reconcile looks at one policy.
@@ -115,59 +116,69 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	p := loop.NewPatcher(r.Env, obj, &obj.Status.Conditions, &obj.Status.ObservedGeneration)
 	defer func() { res, err = p.Finish(ctx, res, err) }() // the only status write
 
-	id := obj.IdentityOf("")
-	obj.Status.Resolved = &kopiurv1.PolicyResolved{Identity: &id, Sources: policy.Sources(obj)}
-	obj.Status.RepositorySummary = summary(obj)
-	if err := r.lastSuccess(ctx, obj); err != nil {
+	seen, err := r.observe(ctx, obj)
+	if err != nil {
 		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, r.act(obj, p, policy.Judge(obj, seen))
+}
+
+// observe reads the policy's repositories, and what the policies of each have to do with this one.
+func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.SnapshotPolicy) ([]policy.Seen, error) {
+	var snapshots kopiurv1.SnapshotList
+	key := mapper.Named(obj.Namespace, obj.Name)
+	if err := r.Client.List(ctx, &snapshots, client.MatchingFields{mapper.FieldPolicy: key}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the snapshots of policy %s: %w", key, err)
+	}
+	var out []policy.Seen
+	for _, ref := range obj.RepositoryRefs() {
+		s := policy.Seen{Ref: ref, History: policy.HistoryOf(obj, ref, snapshots.Items)}
+		repo, err := moverjob.Load(ctx, r.Client, ref, r.OperatorNamespace)
+		switch {
+		case err == nil:
+			s.Repository = &repo
+		case !apierrors.IsNotFound(err):
+			return nil, err //nolint:wrapcheck // it says what it is
+		}
+		if s.Allowed, err = r.allowed(ctx, s.Repository, obj.Namespace); err != nil {
+			return nil, err
+		}
+		if s.Others, err = r.others(ctx, ref); err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// act puts a verdict into the status. A policy that is suspended is judged like any other.
+func (r *Reconciler) act(obj *kopiurv1.SnapshotPolicy, p *loop.Patcher, v policy.Verdict) error {
+	st := &obj.Status
+	st.Resolved, st.RepositorySummary, st.LastSuccessfulSnapshot = &v.Resolved, v.Summary, v.LastSuccess
+	switch {
+	case st.Retention != nil:
+		st.Retention.ActiveSnapshotCount = v.Count
+	case v.Count > 0:
+		st.Retention = &kopiurv1.PolicyRetentionStatus{ActiveSnapshotCount: v.Count}
 	}
 	if obj.Spec.Suspend {
 		p.Conditions.True(kopiurv1.ConditionSuspended, kopiurv1.ReasonSuspended, "spec.suspend is true: no new snapshot is started")
 	}
-	return ctrl.Result{}, r.verdict(ctx, obj, p)
-}
-
-// summary names the policy's repositories for people.
-func summary(obj *kopiurv1.SnapshotPolicy) string {
-	var names []string
-	for _, ref := range obj.RepositoryRefs() {
-		names = append(names, ref.String())
+	kind := kopiurv1.ConditionRepositoryReachable
+	if len(obj.Spec.Repositories) > 0 {
+		kind = kopiurv1.ConditionRepositoriesReady
 	}
-	return strings.Join(names, ", ")
-}
-
-// verdict says whether snapshots can be made. A policy that is suspended is judged like any other.
-func (r *Reconciler) verdict(ctx context.Context, obj *kopiurv1.SnapshotPolicy, p *loop.Patcher) error {
-	if refusal := validation.Guard(obj); refusal.Refused() {
-		return r.stall(p, refusal.Reason, refusal.Message)
+	if v.Waiting.Found() {
+		p.Conditions.False(kind, v.Waiting.Reason, "%s", v.Waiting.Message)
+	} else {
+		p.Conditions.True(kind, kopiurv1.ReasonRepositoryReady, "%s: Ready", v.Summary)
 	}
-	others, err := r.others(ctx, obj)
-	if err != nil {
-		return err
-	}
-	if c := policy.Collides(obj, others); c != nil {
-		return r.stall(p, kopiurv1.ReasonIdentityCollision, fmt.Sprintf(
-			"SnapshotPolicy %s files snapshots in the same repository under the same identity %s: change spec.identity or sourcePathOverride of one of them", c.Policy, obj.IdentityOf(c.Path)))
-	}
-	ref := *obj.SoleRepository() // the guard has seen to it
-	repo, err := moverjob.Load(ctx, r.Client, ref, r.OperatorNamespace)
-	var known *moverjob.Repository
 	switch {
-	case err == nil:
-		known = &repo
-	case !apierrors.IsNotFound(err):
-		return err //nolint:wrapcheck // it says what it is
+	case v.Stalled.Found():
+		return r.stall(p, v.Stalled.Reason, v.Stalled.Message)
+	case v.Waiting.Found():
+		return loop.Wait{Reason: v.Waiting.Reason, Message: v.Waiting.Message}
 	}
-	allowed, err := r.allowed(ctx, known, obj.Namespace)
-	if err != nil {
-		return err
-	}
-	v := gates.Repository(ref.String(), known, allowed)
-	if !v.Open {
-		p.Conditions.False(kopiurv1.ConditionRepositoryReady, v.Reason, "%s", v.Message)
-		return loop.Wait{Reason: v.Reason, Message: v.Message}
-	}
-	p.Conditions.True(kopiurv1.ConditionRepositoryReady, kopiurv1.ReasonRepositoryReady, "%s", v.Message)
 	p.Ready(kopiurv1.ReasonPolicyReady, "snapshots of this policy can be made")
 	return nil
 }
@@ -193,27 +204,4 @@ func (r *Reconciler) stall(p *loop.Patcher, reason, message string) error {
 		p.Emit(loop.Warning(reason, actionReconcile, "%s", message))
 	}
 	return loop.Stall{Reason: reason, Message: message}
-}
-
-// lastSuccess is the end of the newest success. It never goes back when a Snapshot is pruned: the backup was made.
-func (r *Reconciler) lastSuccess(ctx context.Context, obj *kopiurv1.SnapshotPolicy) error {
-	var list kopiurv1.SnapshotList
-	key := mapper.Named(obj.Namespace, obj.Name)
-	if err := r.Client.List(ctx, &list, client.MatchingFields{mapper.FieldPolicy: key}, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list the snapshots of policy %s: %w", key, err)
-	}
-	newest, _ := time.Parse(time.RFC3339, obj.Status.LastSuccessfulSnapshot)
-	for i := range list.Items {
-		s := &list.Items[i]
-		if s.Status.Phase != kopiurv1.SnapshotSucceeded || s.Status.Timing == nil {
-			continue
-		}
-		if end, err := time.Parse(time.RFC3339, s.Status.Timing.EndTime); err == nil && end.After(newest) {
-			newest = end
-		}
-	}
-	if !newest.IsZero() {
-		obj.Status.LastSuccessfulSnapshot = newest.UTC().Format(time.RFC3339)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -16,6 +17,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
@@ -30,16 +32,35 @@ const (
 // GVK of the owner of everything that is made for a Snapshot.
 var GVK = kopiurv1.GroupVersion.WithKind("Snapshot")
 
-// IdentityOf is what a Snapshot is filed under.
-func IdentityOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Identity {
-	return p.IdentityOf(SourceOf(s, p).Path(s.Namespace))
+// RepositoryOf is the one repository that a Snapshot goes to: the one it names, or the only one that its policy has. It is
+// nil where the policy has several and the Snapshot does not say which.
+func RepositoryOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) *kopiurv1.RepositoryRef {
+	if s.Spec.Repository != nil {
+		return new(s.Spec.Repository.In(s.Namespace))
+	}
+	if p == nil {
+		return nil
+	}
+	if refs := p.RepositoryRefs(); len(refs) == 1 {
+		return &refs[0]
+	}
+	return nil
+}
+
+// IdentityOf is what a Snapshot is filed under. Policy and repository must exist.
+func IdentityOf(w World) (kopiurv1.Identity, policy.Fault) {
+	rule, fault := policy.Rule(w.Repository.Ref, w.Repository.Spec.IdentityDefaults)
+	if fault.Found() {
+		return kopiurv1.Identity{}, fault
+	}
+	return policy.Identity(w.Policy, w.Repository.Ref, rule, SourceOf(w.Snapshot, w.Policy).Path(w.Snapshot.Namespace))
 }
 
 // ResolvedOf is what a Snapshot stands for. It is stored before a copy is made, and again when the mover starts: the
 // policy may be edited at any time.
 func ResolvedOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.SnapshotResolved {
 	source := SourceOf(s, p)
-	out := kopiurv1.SnapshotResolved{Repository: p.SoleRepository(), Sources: []kopiurv1.ResolvedSource{{SourcePath: source.Path(s.Namespace)}}}
+	out := kopiurv1.SnapshotResolved{Repository: RepositoryOf(s, p), Sources: []kopiurv1.ResolvedSource{{SourcePath: source.Path(s.Namespace)}}}
 	if source.PVC != nil {
 		out.Sources[0].PVC = s.Namespace + "/" + source.PVC.Name
 	}
@@ -107,7 +128,11 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, spec := IdentityOf(s, p), validation.WithExtraArgs(p.Spec)
+	id, fault := IdentityOf(w)
+	if fault.Found() {
+		return nil, errors.New(fault.Message)
+	}
+	spec := validation.WithExtraArgs(p.Spec)
 	mount := mountPath(id.SourcePath)
 	job, err := moverjob.Build(moverjob.Request{
 		Owner: s, GVK: GVK, Letter: "s", Attempt: attemptKey(attempt),

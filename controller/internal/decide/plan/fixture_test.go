@@ -171,3 +171,8 @@ func was(kind string, age time.Duration) func(*plan.World) {
 		w.Snapshot.Status.Conditions = []metav1.Condition{{Type: kind, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(now.Add(-age))}}
 	}
 }
+
+// several makes the policy one of two repositories.
+func several(w *plan.World) {
+	w.Policy.Spec.Repository, w.Policy.Spec.Repositories = nil, []kopiurv1.RepositoryRef{{Name: "nas"}, {Name: "offsite"}}
+}

@@ -13,6 +13,7 @@ import (
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/validation"
+	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -75,7 +76,7 @@ func (g *walk) ask(a Ask) bool {
 func gate(w World, attempt int32, now time.Time) Plan {
 	g := &walk{w: w, now: now, attempt: attempt, p: Plan{Attempt: attempt, Reopened: Reopens(w.Snapshot)}}
 	for _, pass := range []func(){
-		g.policy, g.repository, g.credentials, g.source, g.privilege, g.use, g.others, g.staging,
+		g.policy, g.repository, g.identity, g.credentials, g.source, g.privilege, g.use, g.others, g.staging,
 	} {
 		pass()
 		if g.done {
@@ -128,7 +129,7 @@ func SourceOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Source 
 func (g *walk) repository() {
 	const kind = kopiurv1.ConditionRepositoryReady
 	s, r := g.w.Snapshot, g.w.Repository
-	ref := g.w.Policy.SoleRepository()
+	ref := RepositoryOf(s, g.w.Policy)
 	if r == nil {
 		g.hold(kind, kopiurv1.ReasonMissingDependency, 0, "%s does not exist", ref)
 		return
@@ -163,6 +164,24 @@ func (g *walk) repository() {
 		return
 	}
 	g.pass(kind, kopiurv1.ReasonRepositoryReady, "%s is Ready", ref)
+}
+
+// identity keeps a policy from filing its snapshots where nothing finds them again, or where another policy's are. The
+// policy's own conditions say the same; they may be a moment behind an edit.
+func (g *walk) identity() {
+	id, fault := IdentityOf(g.w)
+	r := g.w.Repository
+	if !fault.Found() {
+		rule, _ := policy.Rule(r.Ref, r.Spec.IdentityDefaults)
+		fault = policy.Collides(g.w.Policy, r.Ref, rule, id, []string{id.SourcePath}, g.w.Others)
+	}
+	if !fault.Found() {
+		allowed := r.AllowIdentityChange || g.w.Policy.Annotations[kopiurv1.AnnotationAllowIdentityChange] != ""
+		fault = policy.Forked(g.w.History, id, ResolvedOf(g.w.Snapshot, g.w.Policy).Sources[0].PVC, allowed)
+	}
+	if fault.Found() {
+		g.hold("", fault.Reason, 0, "SnapshotPolicy %s: %s", g.w.Policy.Name, fault.Message)
+	}
 }
 
 func (g *walk) credentials() {

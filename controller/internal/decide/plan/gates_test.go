@@ -71,10 +71,39 @@ func TestGates(t *testing.T) {
 				w.Policy.Spec.Sources = append(w.Policy.Spec.Sources, kopiurv1.Source{NFS: &kopiurv1.NFSVolume{Server: "nas", Path: "/export"}})
 			}), wait, pending, kopiurv1.ReasonNotYetSupported, "spec.sources[1].nfs", 0, "",
 		},
-		"the policy has several repositories": {
+		"the policy has several repositories and none is picked": {
+			world(several), fail, failed, kopiurv1.ReasonInvalidSpec, "write one of Repository apps/nas, Repository apps/offsite", 0, plan.OpPrepare,
+		},
+		"the picked one of several repositories does not exist": {
+			world(several, func(w *plan.World) {
+				w.Snapshot.Spec.Repository, w.Repository = &kopiurv1.RepositoryRef{Name: "offsite"}, nil
+			}), wait, pending, kopiurv1.ReasonMissingDependency, "Repository apps/offsite does not exist", 0, "",
+		},
+		"one of several repositories": {
+			world(several, func(w *plan.World) { w.Snapshot.Spec.Repository = &kopiurv1.RepositoryRef{Name: "nas"} }), plan.Start, pending, "", "", 0, "",
+		},
+		"the repository makes no identity of the policy": {
 			world(func(w *plan.World) {
-				w.Policy.Spec.Repository, w.Policy.Spec.Repositories, w.Repository = nil, []kopiurv1.RepositoryRef{{Name: "nas"}, {Name: "offsite"}}, nil
-			}), wait, pending, kopiurv1.ReasonNotYetSupported, "spec.repositories", 0, "",
+				w.Repository.Spec.IdentityDefaults = &kopiurv1.IdentityDefaults{UsernameExpr: `labels["team"]`}
+			}), wait, pending, kopiurv1.ReasonIdentityUnresolved, "no such key: team", 0, "",
+		},
+		"another policy files under the same identity": {
+			world(func(w *plan.World) {
+				twin := w.Policy.DeepCopy()
+				twin.Name, twin.Spec.Identity = "twin", &kopiurv1.PolicyIdentity{Username: "web"}
+				w.Others = []kopiurv1.SnapshotPolicy{*w.Policy, *twin}
+			}), wait, pending, kopiurv1.ReasonIdentityCollision, "SnapshotPolicy apps/twin", 0, "",
+		},
+		"the policy's snapshots lie under another identity": {
+			world(func(w *plan.World) {
+				w.History.Latest = &kopiurv1.Identity{Username: "old", Hostname: "apps", SourcePath: "/pvc/data"}
+			}), wait, pending, kopiurv1.ReasonIdentityChanged, "snapshots as old@apps:/pvc/data", 0, "",
+		},
+		"they do, and somebody wrote that it is meant": {
+			world(func(w *plan.World) {
+				w.History.Latest = &kopiurv1.Identity{Username: "old", Hostname: "apps"}
+				w.Policy.Annotations = map[string]string{kopiurv1.AnnotationAllowIdentityChange: "yes"}
+			}), plan.Start, pending, "", "", 0, "",
 		},
 		"the policy has no repository": {
 			world(func(w *plan.World) { w.Policy.Spec.Repository, w.Repository = nil, nil }), wait, pending, kopiurv1.ReasonInvalidSpec, "exactly one of repository, repositories", 0, "",

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -40,6 +41,9 @@ type World struct {
 	Snapshot   *kopiurv1.Snapshot
 	Policy     *kopiurv1.SnapshotPolicy
 	Repository *moverjob.Repository
+	// Others are the policies of the same repository, History what this one has stored there.
+	Others  []kopiurv1.SnapshotPolicy
+	History policy.History
 	// Credentials and RepositoryVolume say whether what the repository's movers mount exists in the mover's namespace.
 	Credentials, RepositoryVolume gates.Verdict
 	// Source is the live claim.

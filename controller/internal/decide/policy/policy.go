@@ -1,13 +1,15 @@
 // Copyright 2026 The Kopiur Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy says under which paths a SnapshotPolicy files its snapshots, and whether another policy files its own
-// there too.
+// Package policy says under which identities a SnapshotPolicy files its snapshots, whether another policy files its own
+// there too, and whether the ones it has made before lie under another identity.
 package policy
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/kopiur/kopiur/apis/identity"
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
@@ -26,33 +28,141 @@ func Sources(p *kopiurv1.SnapshotPolicy) []kopiurv1.ResolvedSource {
 	return out
 }
 
-// Collision is another policy that files snapshots under the same identity and path of the same repository, and the path.
-// The other's snapshots would then count as this policy's history, and be pruned by its retention.
-type Collision struct {
-	Policy string
-	Path   string
+// Fault is why nothing may be filed. The zero value lets it pass.
+type Fault struct {
+	// Reason is IdentityUnresolved, IdentityCollision or IdentityChanged.
+	Reason  string
+	Message string
 }
 
-// Collides looks for a collision with one of others. Of two that collide both are told, so that nobody has to guess which
-// came first.
-func Collides(p *kopiurv1.SnapshotPolicy, others []kopiurv1.SnapshotPolicy) *Collision {
-	repos, id := p.RepositoryRefs(), p.IdentityOf("")
-	paths := map[string]bool{}
-	for _, s := range Sources(p) {
-		paths[s.SourcePath] = true
+// Found reports whether there is a fault.
+func (f Fault) Found() bool { return f.Reason != "" }
+
+func fault(reason, format string, args ...any) Fault {
+	return Fault{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Rule compiles a repository's identityDefaults.
+func Rule(ref kopiurv1.RepositoryRef, d *kopiurv1.IdentityDefaults) (identity.Rule, Fault) {
+	rule, err := identity.Compile(d)
+	if err != nil {
+		return rule, fault(kopiurv1.ReasonIdentityUnresolved, "%s makes no identities: spec.%s; its owner corrects it", ref, err)
 	}
+	return rule, Fault{}
+}
+
+// Identity is what a policy's snapshots of one path are filed under in a repository.
+func Identity(p *kopiurv1.SnapshotPolicy, ref kopiurv1.RepositoryRef, rule identity.Rule, path string) (kopiurv1.Identity, Fault) {
+	id, err := rule.Of(p, path)
+	if err != nil {
+		return id, fault(kopiurv1.ReasonIdentityUnresolved, "%s makes no identity of this policy: spec.%s; correct the policy's labels or annotations, or write its spec.identity", ref, err)
+	}
+	return id, Fault{}
+}
+
+// Collides looks for another policy that files snapshots under the same identity and path of the same repository: they
+// would count as this policy's history, and be pruned by its retention. Of two that collide both are told, so that nobody
+// has to guess which came first. paths are those of this policy that matter.
+func Collides(p *kopiurv1.SnapshotPolicy, ref kopiurv1.RepositoryRef, rule identity.Rule, own kopiurv1.Identity, paths []string, others []kopiurv1.SnapshotPolicy) Fault {
 	for i := range others {
 		o := &others[i]
-		if (o.Namespace == p.Namespace && o.Name == p.Name) || o.DeletionTimestamp != nil ||
-			!slices.ContainsFunc(o.RepositoryRefs(), func(r kopiurv1.RepositoryRef) bool { return slices.Contains(repos, r) }) ||
-			o.IdentityOf("") != id {
+		if o.Namespace == p.Namespace && o.Name == p.Name || o.DeletionTimestamp != nil || !slices.Contains(o.RepositoryRefs(), ref) {
 			continue
 		}
-		for _, s := range Sources(o) {
-			if paths[s.SourcePath] {
-				return &Collision{Policy: o.Namespace + "/" + o.Name, Path: s.SourcePath}
+		// The cheap half first: thousands of policies may share a repository.
+		at := slices.IndexFunc(o.Spec.Sources, func(s kopiurv1.Source) bool { return slices.Contains(paths, s.Path(o.Namespace)) })
+		if at < 0 {
+			continue
+		}
+		id, err := rule.Of(o, "")
+		if err != nil || id.Username != own.Username || id.Hostname != own.Hostname {
+			continue // a policy without an identity files nothing
+		}
+		id.SourcePath = o.Spec.Sources[at].Path(o.Namespace)
+		return fault(kopiurv1.ReasonIdentityCollision,
+			"SnapshotPolicy %s/%s files snapshots in the same repository under the same identity %s: change spec.identity or sourcePathOverride of one of them",
+			o.Namespace, o.Name, id)
+	}
+	return Fault{}
+}
+
+// History is what a policy has stored in one repository.
+type History struct {
+	// Latest identity of all, nil where nothing was stored.
+	Latest *kopiurv1.Identity
+	// Paths are the latest by claim, as namespace/name.
+	Paths map[string]string
+	// Count of snapshots that are there.
+	Count int64
+	// LastEnd is the newest end of a run.
+	LastEnd string
+}
+
+// HistoryOf reads it from the policy's Snapshots, and where they are gone, from what the policy's status remembers.
+func HistoryOf(p *kopiurv1.SnapshotPolicy, ref kopiurv1.RepositoryRef, snapshots []kopiurv1.Snapshot) History {
+	h := History{Paths: map[string]string{}}
+	ends := map[string]string{}
+	for i := range snapshots {
+		s := &snapshots[i]
+		if s.Status.Phase != kopiurv1.SnapshotSucceeded || s.Status.Snapshot == nil || s.Status.Timing == nil || !in(s, ref) {
+			continue
+		}
+		h.Count++
+		// Times of one form are in the order of their texts.
+		end := s.Status.Timing.EndTime
+		if h.Latest == nil || end > h.LastEnd {
+			h.Latest, h.LastEnd = &s.Status.Snapshot.Identity, end
+		}
+		if r := s.Status.Resolved; r != nil && len(r.Sources) == 1 && r.Sources[0].PVC != "" {
+			if claim := r.Sources[0].PVC; ends[claim] == "" || end > ends[claim] {
+				ends[claim], h.Paths[claim] = end, s.Status.Snapshot.Identity.SourcePath
 			}
 		}
 	}
+	if h.Latest == nil && p.Status.LastSuccessfulSnapshot != "" {
+		h.Latest = Remembered(p, ref)
+	}
+	return h
+}
+
+// in reports whether a Snapshot lies in a repository. One that does not say is of the only one there was.
+func in(s *kopiurv1.Snapshot, ref kopiurv1.RepositoryRef) bool {
+	return s.Status.Resolved == nil || s.Status.Resolved.Repository == nil || s.Status.Resolved.Repository.In(s.Namespace) == ref
+}
+
+// Remembered is the identity that the policy's status has for a repository, nil where it has none.
+func Remembered(p *kopiurv1.SnapshotPolicy, ref kopiurv1.RepositoryRef) *kopiurv1.Identity {
+	r := p.Status.Resolved
+	if r == nil {
+		return nil
+	}
+	for i := range r.Repositories {
+		if r.Repositories[i].Repository.In(p.Namespace) == ref {
+			return r.Repositories[i].Identity
+		}
+	}
+	if p.Status.RepositorySummary == ref.String() {
+		return r.Identity
+	}
 	return nil
+}
+
+// Forked reports whether a policy would go on under another identity than the one its snapshots lie under: neither
+// retention nor a restore would find them again. An edit of a label is enough for that, and no admission sees it where the
+// webhook is down. allowed says that somebody wrote that it is meant.
+func Forked(h History, id kopiurv1.Identity, claim string, allowed bool) Fault {
+	if allowed || h.Latest == nil {
+		return Fault{}
+	}
+	was := *h.Latest
+	was.SourcePath = id.SourcePath
+	if path, known := h.Paths[claim]; known {
+		was.SourcePath = path
+	}
+	if was == id {
+		return Fault{}
+	}
+	return fault(kopiurv1.ReasonIdentityChanged,
+		"the policy has snapshots as %s, and nothing would find them under %s: undo the change of its labels, spec.identity or source, or of the repository's identityDefaults; annotate the policy with %s if it is meant",
+		was, id, kopiurv1.AnnotationAllowIdentityChange)
 }

@@ -7,11 +7,17 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kopiur/kopiur/apis/identity"
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
+)
+
+var (
+	nas     = kopiurv1.RepositoryRef{Name: "nas", Kind: kopiurv1.KindRepository, Namespace: "apps"}
+	offsite = kopiurv1.RepositoryRef{Name: "offsite", Kind: kopiurv1.KindRepository, Namespace: "apps"}
 )
 
 func web(change ...func(*kopiurv1.SnapshotPolicy)) *kopiurv1.SnapshotPolicy {
@@ -26,7 +32,7 @@ func web(change ...func(*kopiurv1.SnapshotPolicy)) *kopiurv1.SnapshotPolicy {
 
 func TestCollides(t *testing.T) {
 	t.Parallel()
-	other := func(change ...func(*kopiurv1.SnapshotPolicy)) kopiurv1.SnapshotPolicy {
+	twin := func(change ...func(*kopiurv1.SnapshotPolicy)) kopiurv1.SnapshotPolicy {
 		p := web(func(p *kopiurv1.SnapshotPolicy) {
 			p.Name = "twin"
 			p.Spec.Identity = &kopiurv1.PolicyIdentity{Username: "web"}
@@ -36,33 +42,170 @@ func TestCollides(t *testing.T) {
 		}
 		return *p
 	}
+	byTeam := &kopiurv1.IdentityDefaults{UsernameExpr: `labels["team"]`}
 	for name, tc := range map[string]struct {
-		other kopiurv1.SnapshotPolicy
-		want  string
+		defaults *kopiurv1.IdentityDefaults
+		other    kopiurv1.SnapshotPolicy
+		want     string
 	}{
-		"the same identity and path": {other(), "apps/twin"},
-		"from another namespace": {other(func(p *kopiurv1.SnapshotPolicy) {
+		"the same identity and path": {nil, twin(), "SnapshotPolicy apps/twin files snapshots in the same repository under the same identity web@apps:/pvc/data"},
+		"from another namespace": {nil, twin(func(p *kopiurv1.SnapshotPolicy) {
 			p.Namespace, p.Spec.Repository.Namespace, p.Spec.Identity.Hostname = "else", "apps", "apps"
 		}), "else/twin"},
-		"one of several repositories": {other(func(p *kopiurv1.SnapshotPolicy) {
+		"one of several repositories": {nil, twin(func(p *kopiurv1.SnapshotPolicy) {
 			p.Spec.Repository, p.Spec.Repositories = nil, []kopiurv1.RepositoryRef{{Name: "offsite"}, {Name: "nas", Namespace: "apps"}}
 		}), "apps/twin"},
-		"itself":                     {*web(), ""},
-		"another identity":           {other(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Identity = nil }), ""},
-		"another path":               {other(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].PVC.Name = "more" }), ""},
-		"another repository":         {other(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Repository.Name = "offsite" }), ""},
-		"another kind of repository": {other(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Repository.Kind = kopiurv1.KindClusterRepository }), ""},
-		"one that is going away":     {other(func(p *kopiurv1.SnapshotPolicy) { p.DeletionTimestamp = new(metav1.Now()) }), ""},
+		"labels that make the same username": {byTeam, twin(func(p *kopiurv1.SnapshotPolicy) {
+			p.Spec.Identity, p.Labels = nil, map[string]string{"team": "blue"}
+		}), "under the same identity blue@apps:/pvc/data"},
+		"labels that make another": {byTeam, twin(func(p *kopiurv1.SnapshotPolicy) {
+			p.Spec.Identity, p.Labels = nil, map[string]string{"team": "red"}
+		}), ""},
+		"one whose labels make none": {byTeam, twin(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Identity = nil }), ""},
+		"itself":                     {nil, *web(), ""},
+		"another identity":           {nil, twin(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Identity = nil }), ""},
+		"another path":               {nil, twin(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].PVC.Name = "more" }), ""},
+		"another repository":         {nil, twin(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Repository.Name = "offsite" }), ""},
+		"another kind of repository": {nil, twin(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Repository.Kind = kopiurv1.KindClusterRepository }), ""},
+		"one that is going away":     {nil, twin(func(p *kopiurv1.SnapshotPolicy) { p.DeletionTimestamp = new(metav1.Now()) }), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := policy.Collides(web(), []kopiurv1.SnapshotPolicy{tc.other})
+			own := web(func(p *kopiurv1.SnapshotPolicy) { p.Labels = map[string]string{"team": "blue"} })
+			rule, fault := policy.Rule(nas, tc.defaults)
+			assert.False(t, fault.Found())
+			id, fault := policy.Identity(own, nas, rule, "")
+			assert.False(t, fault.Found())
+			got := policy.Collides(own, nas, rule, id, []string{"/pvc/data"}, []kopiurv1.SnapshotPolicy{tc.other})
 			if tc.want == "" {
-				assert.Nil(t, got)
+				assert.Equal(t, policy.Fault{}, got)
 				return
 			}
-			require.NotNil(t, got)
-			assert.Equal(t, policy.Collision{Policy: tc.want, Path: "/pvc/data"}, *got)
+			assert.Equal(t, kopiurv1.ReasonIdentityCollision, got.Reason)
+			assert.Contains(t, got.Message, tc.want)
 		})
 	}
+}
+
+// stored is a Snapshot that succeeded.
+func stored(change ...func(*kopiurv1.Snapshot)) kopiurv1.Snapshot {
+	s := kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: "apps"}}
+	s.Status.Phase = kopiurv1.SnapshotSucceeded
+	s.Status.Snapshot = &kopiurv1.StoredSnapshot{KopiaSnapshotID: "k1", Identity: kopiurv1.Identity{Username: "web", Hostname: "apps", SourcePath: "/pvc/data"}}
+	s.Status.Timing = &kopiurv1.Timing{EndTime: "2026-03-05T02:00:00Z"}
+	s.Status.Resolved = &kopiurv1.SnapshotResolved{Repository: &kopiurv1.RepositoryRef{Name: "nas"}, Sources: []kopiurv1.ResolvedSource{{PVC: "apps/data", SourcePath: "/pvc/data"}}}
+	for _, f := range change {
+		f(&s)
+	}
+	return s
+}
+
+func later(s *kopiurv1.Snapshot) { s.Status.Timing.EndTime = "2026-03-06T02:00:00Z" }
+
+func as(username string) func(*kopiurv1.Snapshot) {
+	return func(s *kopiurv1.Snapshot) { s.Status.Snapshot.Identity.Username = username }
+}
+
+// H-2: further snapshots are never filed where nothing finds the old ones.
+func TestJudgeH2(t *testing.T) {
+	t.Parallel()
+	byTeam := func(s *policy.Seen) {
+		s.Repository.Spec.IdentityDefaults = &kopiurv1.IdentityDefaults{UsernameExpr: `labels["team"]`}
+	}
+	team := func(name string) func(*kopiurv1.SnapshotPolicy) {
+		return func(p *kopiurv1.SnapshotPolicy) { p.Labels = map[string]string{"team": name} }
+	}
+	gone := func(s *policy.Seen) { s.Repository = nil }
+	allow := func(p *kopiurv1.SnapshotPolicy) {
+		p.Annotations = map[string]string{kopiurv1.AnnotationAllowIdentityChange: "yes"}
+	}
+	remembers := func(username string) func(*kopiurv1.SnapshotPolicy) {
+		return func(p *kopiurv1.SnapshotPolicy) {
+			p.Status.LastSuccessfulSnapshot, p.Status.RepositorySummary = "2026-03-05T02:00:00Z", "Repository apps/nas"
+			p.Status.Resolved = &kopiurv1.PolicyResolved{Identity: &kopiurv1.Identity{Username: username, Hostname: "apps"}}
+		}
+	}
+	for name, tc := range map[string]struct {
+		policy    *kopiurv1.SnapshotPolicy
+		snapshots []kopiurv1.Snapshot
+		seen      []func(*policy.Seen)
+		reason    string
+		says      string
+		username  string
+	}{
+		"a policy without snapshots takes any identity":         {policy: web(), username: "web"},
+		"the identity of the newest snapshot may go on":         {policy: web(), snapshots: []kopiurv1.Snapshot{stored(as("old")), stored(later)}, username: "web"},
+		"a label that makes another identity stalls the policy": {policy: web(team("blue"), remembers("web")), snapshots: []kopiurv1.Snapshot{stored()}, seen: []func(*policy.Seen){byTeam}, reason: kopiurv1.ReasonIdentityChanged, says: "has snapshots as web@apps", username: "web"},
+		"the same with the policy's word":                       {policy: web(team("blue"), allow), snapshots: []kopiurv1.Snapshot{stored()}, seen: []func(*policy.Seen){byTeam}, username: "blue"},
+		"the same with the repository's word":                   {policy: web(team("blue")), snapshots: []kopiurv1.Snapshot{stored()}, seen: []func(*policy.Seen){byTeam, func(s *policy.Seen) { s.Repository.AllowIdentityChange = true }}, username: "blue"},
+		"a label that is missing is named":                      {policy: web(), seen: []func(*policy.Seen){byTeam}, reason: kopiurv1.ReasonIdentityUnresolved, says: "no such key"},
+		"an expression that cannot be read is the repository's fault": {policy: web(), seen: []func(*policy.Seen){func(s *policy.Seen) {
+			s.Repository.Spec.IdentityDefaults = &kopiurv1.IdentityDefaults{HostnameExpr: "nope("}
+		}}, reason: kopiurv1.ReasonIdentityUnresolved, says: "its owner corrects it"},
+		"another path of the same claim stalls the policy":              {policy: web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].SourcePathOverride = "/data" }), snapshots: []kopiurv1.Snapshot{stored()}, reason: kopiurv1.ReasonIdentityChanged, says: "web@apps:/pvc/data"},
+		"another claim begins a history of its own":                     {policy: web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].PVC.Name = "more" }), snapshots: []kopiurv1.Snapshot{stored()}, username: "web"},
+		"snapshots in another repository do not matter":                 {policy: web(), snapshots: []kopiurv1.Snapshot{stored(as("old"), func(s *kopiurv1.Snapshot) { s.Status.Resolved.Repository.Name = "offsite" })}, username: "web"},
+		"what failed stored nothing":                                    {policy: web(), snapshots: []kopiurv1.Snapshot{stored(as("old"), func(s *kopiurv1.Snapshot) { s.Status.Phase = kopiurv1.SnapshotFailed })}, username: "web"},
+		"where the Snapshots are gone, the status remembers":            {policy: web(remembers("old")), reason: kopiurv1.ReasonIdentityChanged, says: "as old@apps", username: "old"},
+		"what it remembers of another repository does not matter":       {policy: web(remembers("old"), func(p *kopiurv1.SnapshotPolicy) { p.Status.RepositorySummary = "Repository apps/offsite" }), username: "web"},
+		"a repository that does not exist leaves what was known":        {policy: web(remembers("old")), seen: []func(*policy.Seen){gone}, username: "old"},
+		"a policy that could never be carried out is stalled all along": {policy: web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources[0].PVC.Name = "" }), reason: kopiurv1.ReasonInvalidSpec, says: "spec.sources[0].pvc.name", username: "web"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := policy.Seen{Ref: nas, Repository: &moverjob.Repository{Ref: nas}, Allowed: true, History: policy.HistoryOf(tc.policy, nas, tc.snapshots)}
+			s.Repository.Status.Phase = kopiurv1.RepositoryReady
+			for _, f := range tc.seen {
+				f(&s)
+			}
+			v := policy.Judge(tc.policy, []policy.Seen{s})
+			assert.Equal(t, tc.reason, v.Stalled.Reason)
+			assert.Contains(t, v.Stalled.Message, tc.says)
+			if tc.username == "" {
+				assert.Nil(t, v.Resolved.Identity)
+				return
+			}
+			assert.Equal(t, tc.username, v.Resolved.Identity.Username)
+		})
+	}
+}
+
+// H-3: one identity per repository, and the bad one is named.
+func TestJudgeSeveralH3(t *testing.T) {
+	t.Parallel()
+	p := web(func(p *kopiurv1.SnapshotPolicy) {
+		p.Spec.Repository, p.Spec.Repositories = nil, []kopiurv1.RepositoryRef{{Name: "nas"}, {Name: "offsite"}}
+	})
+	ready := func(ref kopiurv1.RepositoryRef, d *kopiurv1.IdentityDefaults) policy.Seen {
+		r := &moverjob.Repository{Ref: ref, Spec: kopiurv1.RepositorySpec{IdentityDefaults: d}}
+		r.Status.Phase = kopiurv1.RepositoryReady
+		return policy.Seen{Ref: ref, Repository: r, Allowed: true}
+	}
+	one, two := ready(nas, nil), ready(offsite, &kopiurv1.IdentityDefaults{Cluster: "east"})
+	one.History = policy.History{Count: 2, LastEnd: "2026-03-05T02:00:00Z"}
+	two.History = policy.History{Count: 1, LastEnd: "2026-03-06T02:00:00Z"}
+	v := policy.Judge(p, []policy.Seen{one, two})
+	assert.False(t, v.Stalled.Found() || v.Waiting.Found())
+	assert.Nil(t, v.Resolved.Identity)
+	assert.Equal(t, []kopiurv1.ResolvedRepository{
+		{Repository: nas, Identity: &kopiurv1.Identity{Username: "web", Hostname: "apps"}},
+		{Repository: offsite, Identity: &kopiurv1.Identity{Username: "web", Hostname: "apps.east"}},
+	}, v.Resolved.Repositories)
+	assert.Equal(t, "Repository apps/nas, Repository apps/offsite", v.Summary)
+	assert.Equal(t, int64(3), v.Count)
+	assert.Equal(t, "2026-03-06T02:00:00Z", v.LastSuccess)
+
+	two.Repository.Spec.IdentityDefaults.HostnameExpr = `labels["zone"]`
+	two.Repository.Status.Phase = kopiurv1.RepositoryDegraded
+	v = policy.Judge(p, []policy.Seen{one, two})
+	assert.Contains(t, v.Stalled.Message, "Repository apps/offsite: ")
+	assert.Contains(t, v.Waiting.Message, "Repository apps/offsite is Degraded")
+}
+
+// An identity that cannot be made is no identity.
+func TestNoRuleNoIdentity(t *testing.T) {
+	t.Parallel()
+	id, fault := policy.Identity(web(), nas, identity.Rule{}, "/pvc/data")
+	assert.False(t, fault.Found())
+	assert.Equal(t, "web@apps:/pvc/data", id.String())
 }

@@ -14,13 +14,14 @@ import (
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
 
 // classMissingCredentials is what a mover says about a Secret without a key.
 const classMissingCredentials = string(work.CodeMissingCredentials)
 
-// question is what the repository is asked now. The policy must exist.
+// question is what the repository is asked now; nil where the policy has no identity in it. The policy must exist.
 func (d *decision) question() *work.Resolve {
 	f := d.Restore.Spec.Source.FromPolicy
 	path, err := d.sourcePath()
@@ -31,11 +32,24 @@ func (d *decision) question() *work.Resolve {
 	if err != nil {
 		return nil
 	}
-	id := d.Policy.IdentityOf(path)
+	id, fault := d.identity(path)
+	if fault.Found() {
+		return nil
+	}
 	return &work.Resolve{
 		Identity: work.Identity{Username: id.Username, Hostname: id.Hostname, Path: id.SourcePath},
 		AsOf:     at, Offset: f.Offset,
 	}
+}
+
+// identity is what the policy's snapshots are filed under in the repository that is asked.
+func (d *decision) identity(path string) (kopiurv1.Identity, policy.Fault) {
+	repo := d.repository()
+	rule, fault := policy.Rule(repo.Ref, repo.Spec.IdentityDefaults)
+	if fault.Found() {
+		return kopiurv1.Identity{}, fault
+	}
+	return policy.Identity(d.Policy, repo.Ref, rule, path)
 }
 
 // asks reports whether a Job asks the question of now, of the repository of now. Spec and policy may have been edited
@@ -73,6 +87,10 @@ func (d *decision) ask() bool {
 		return d.wait(after, reason, "%s", message)
 	}
 	q := d.question()
+	if q == nil {
+		_, fault := d.identity("")
+		return d.wait(0, fault.Reason, "%s", fault.Message)
+	}
 	// Nothing of the settings for the restore itself: asking takes no privileges.
 	var layer *kopiurv1.MoverSpec
 	if m := d.Restore.Spec.Mover; m != nil {

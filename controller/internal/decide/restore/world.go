@@ -111,7 +111,10 @@ func RepositoryRef(r *kopiurv1.Restore, s *kopiurv1.Snapshot, p *kopiurv1.Snapsh
 		ref = s.Spec.Repository.In(s.Namespace)
 	case p != nil:
 		// Of several only the user can say which.
-		return p.SoleRepository()
+		if refs := p.RepositoryRefs(); len(refs) == 1 {
+			return &refs[0]
+		}
+		return nil
 	default:
 		return nil
 	}
