@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the programs that go into images: static, stripped, the same bytes from any checkout. Prints nothing.
+# Builds the programs that are released: static, stripped, the same bytes from any checkout. Prints nothing.
 #
 #     VERSION=0.1.0 hack/build.sh     into out/release/
 set -euo pipefail
@@ -16,5 +16,9 @@ for module in controller mover webhook; do
 	[[ -d $module/cmd/$module ]] || continue
 	build "$module" "$module"
 done
+# The command line: no image, a program that people download.
+if [[ -d kopiurctl ]]; then
+	(cd kopiurctl && go build -ldflags "-s -w -X main.version=${VERSION:-dev}" -o "$root/out/release/kopiurctl" .)
+fi
 # Kopia's web interface needs kopia's command line: twice the mover's size, so it is a program of its own.
 build mover ui

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Generates everything that is derived from Go code: deepcopy methods, CRDs and their reference, permissions.
+# Generates everything that is derived from Go code: deepcopy methods, CRDs and their reference, permissions, the page
+# about the command line.
 #
 #     hack/generate.sh           into the tree
 #     hack/generate.sh --check   into a temporary folder, and fails with the difference if the tree is stale
@@ -55,6 +56,12 @@ if grep -rqs '+kubebuilder:rbac' webhook --include='*.go'; then
 	(cd webhook && "$chartgen" rbac -out "$dest/charts/kopiur/files/webhook-rbac.yaml" ./internal/lookup &&
 		"$chartgen" rbac -out "$dest/charts/kopiur/files/webhook-tls-rbac.yaml" ./internal/certs)
 	outputs+=(charts/kopiur/files/webhook-rbac.yaml charts/kopiur/files/webhook-tls-rbac.yaml)
+fi
+
+if [[ -d kopiurctl ]]; then
+	mkdir -p "$dest/docs/reference"
+	(cd kopiurctl && go run ./cmd/reference) >"$dest/docs/reference/kopiurctl.md"
+	outputs+=(docs/reference/kopiurctl.md)
 fi
 
 if [[ -n $check ]]; then

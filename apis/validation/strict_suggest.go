@@ -180,6 +180,9 @@ func (w *walk) exists(at place) bool {
 	return value != nil
 }
 
+// Nearest finds the name that was most likely meant, "" if none is near.
+func Nearest(name string, names []string) string { return nearest(name, names) }
+
 // nearest finds the name that was most likely meant, "" if none is near.
 func nearest(name string, names []string) string {
 	best, out := 4, ""

@@ -1,5 +1,5 @@
 .PHONY: generate
 
-generate: ## Generate deepcopy methods, CRDs and RBAC rules from Go code, and the chart's goldens.
+generate: ## Generate deepcopy methods, CRDs, RBAC rules and reference pages from Go code, and the chart's goldens.
 	@hack/generate.sh
 	@hack/chart-test.sh --update

@@ -1,6 +1,6 @@
 .PHONY: build images deploy
 
-build: ## Build the programs that go into images, into out/release.
+build: ## Build the programs, kopiurctl among them, into out/release.
 	@VERSION=$(VERSION) hack/build.sh
 
 images: build ## Build the image archives of all programs, without Docker, into out/images.
