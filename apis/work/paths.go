@@ -54,6 +54,18 @@ const (
 	KeyAWSAccessKeyID     = "AWS_ACCESS_KEY_ID"
 	KeyAWSSecretAccessKey = "AWS_SECRET_ACCESS_KEY"
 	KeyAWSSessionToken    = "AWS_SESSION_TOKEN"
+	KeyAzureAccount       = "AZURE_STORAGE_ACCOUNT"
+	KeyAzureKey           = "AZURE_STORAGE_KEY"
+	KeyAzureSASToken      = "AZURE_STORAGE_SAS_TOKEN"
+	KeyGCSCredentials     = "KOPIA_GCS_CREDENTIALS"
+	KeyB2KeyID            = "B2_KEY_ID"
+	KeyB2Key              = "B2_KEY"
+	KeySFTPKeyData        = "KOPIA_SFTP_KEY_DATA"
+	KeySFTPKnownHosts     = "KOPIA_SFTP_KNOWN_HOSTS"
+	KeyWebDAVUsername     = "KOPIA_WEBDAV_USERNAME"
+	KeyWebDAVPassword     = "KOPIA_WEBDAV_PASSWORD"
+	KeyRcloneConfig       = "KOPIA_RCLONE_CONFIG"
+	KeyGDriveCredentials  = "KOPIA_GDRIVE_CREDENTIALS"
 	DefaultCAKey          = "ca.crt"
 )
 

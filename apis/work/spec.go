@@ -89,33 +89,6 @@ type Repository struct {
 	Throttle         *Throttle `json:"throttle,omitempty"`
 }
 
-// Backend is exactly one storage.
-type Backend struct {
-	Filesystem *Filesystem `json:"filesystem,omitempty"`
-	S3         *S3         `json:"s3,omitempty"`
-}
-
-// Filesystem is a folder of the mover's file system.
-type Filesystem struct {
-	Path string `json:"path"`
-}
-
-// S3 is a bucket, or the part of it below Prefix. Keys come from AuthDir by the names of the AWS tools.
-type S3 struct {
-	Bucket string `json:"bucket"`
-	// Prefix goes to kopia byte for byte.
-	Prefix string `json:"prefix,omitempty"`
-	// Endpoint is host[:port].
-	Endpoint           string `json:"endpoint,omitempty"`
-	Region             string `json:"region,omitempty"`
-	DisableTLS         bool   `json:"disableTLS,omitempty"`
-	InsecureSkipVerify bool   `json:"insecureSkipVerify,omitempty"`
-	// CAKey is the file name of the CA bundle below CADir.
-	CAKey string `json:"caKey,omitempty"`
-	// AmbientCredentials leaves the keys to the cloud's own chain (workload identity); AuthDir is not read.
-	AmbientCredentials bool `json:"ambientCredentials,omitempty"`
-}
-
 // Cache bounds what kopia keeps below CacheDir. All sizes in bytes; zero means that the mover derives it.
 type Cache struct {
 	// CapacityBytes is the size of the volume. Content and metadata together stay below 80 % of it (G-1, G-3).

@@ -68,14 +68,54 @@ func Connection(r work.Repository, d Dirs) (engine.Connection, Secrets, error) {
 
 // Storage reads what a place needs, below any repository.
 func Storage(b work.Backend, d Dirs) (engine.Storage, Secrets, error) {
-	switch {
-	case b.Filesystem != nil:
+	if b.Filesystem != nil {
 		return engine.Storage{Filesystem: &engine.Filesystem{Path: b.Filesystem.Path}}, nil, nil
+	}
+	var values map[string]string
+	if hasSecret(b) {
+		var err error
+		if values, err = readObject(d.Auth, authObject); err != nil {
+			return engine.Storage{}, nil, err
+		}
+	}
+	switch {
 	case b.S3 != nil:
-		s, values, err := s3(*b.S3, d)
-		return engine.Storage{S3: s}, values, err
+		return s3(*b.S3, d, values)
+	case b.Azure != nil:
+		return azure(*b.Azure, values, os.Getenv)
+	case b.GCS != nil:
+		return gcs(*b.GCS, values)
+	case b.B2 != nil:
+		return b2(*b.B2, values)
+	case b.SFTP != nil:
+		return sftp(*b.SFTP, values)
+	case b.WebDAV != nil:
+		return webDAV(*b.WebDAV, values)
+	case b.Rclone != nil:
+		return rclone(*b.Rclone, values)
+	case b.GDrive != nil:
+		return gdrive(*b.GDrive, values)
 	default:
 		return engine.Storage{}, nil, fmt.Errorf("%w: the repository has no backend that this mover knows", ErrInvalidSpec)
+	}
+}
+
+func hasSecret(b work.Backend) bool {
+	switch {
+	case b.S3 != nil:
+		return !b.S3.AmbientCredentials
+	case b.Azure != nil:
+		return !b.Azure.AmbientCredentials
+	case b.GCS != nil:
+		return !b.GCS.AmbientCredentials
+	case b.WebDAV != nil:
+		return !b.WebDAV.AmbientCredentials
+	case b.Rclone != nil:
+		return !b.Rclone.AmbientCredentials
+	case b.GDrive != nil:
+		return !b.GDrive.AmbientCredentials
+	default:
+		return true
 	}
 }
 
@@ -92,33 +132,6 @@ func Throttle(t *work.Throttle) engine.Throttle {
 
 // ErrInvalidSpec is a work spec that asks for something that does not exist.
 var ErrInvalidSpec = errors.New("invalid work spec")
-
-func s3(b work.S3, d Dirs) (*engine.S3, Secrets, error) {
-	s := &engine.S3{
-		Bucket: b.Bucket, Prefix: b.Prefix, Endpoint: b.Endpoint, Region: b.Region,
-		DisableTLS: b.DisableTLS, SkipVerify: b.InsecureSkipVerify,
-	}
-	if b.CAKey != "" {
-		ca, err := ReadKey(d.CA, caObject, b.CAKey)
-		if err != nil {
-			return nil, nil, err
-		}
-		s.RootCA = []byte(ca)
-	}
-	if b.AmbientCredentials {
-		return s, nil, nil
-	}
-	values, err := readObject(d.Auth, authObject)
-	if err != nil {
-		return nil, nil, err
-	}
-	keys, err := decodeS3(values)
-	if err != nil {
-		return nil, nil, err
-	}
-	s.AccessKeyID, s.SecretAccessKey, s.SessionToken = keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken
-	return s, Secrets{keys.SecretAccessKey, keys.SessionToken, keys.AccessKeyID}, nil
-}
 
 // ReadKey reads one key of a mounted object, as it is.
 func ReadKey(dir, object, key string) (string, error) {

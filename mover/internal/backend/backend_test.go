@@ -4,12 +4,17 @@
 package backend_test
 
 import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/pem"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/backend"
@@ -94,6 +99,161 @@ func TestConnectionNamesWhatIsWrong(t *testing.T) {
 	}
 	_, _, err := backend.Connection(work.Repository{}, backend.Dirs{Password: secret(t, password)})
 	require.ErrorIs(t, err, backend.ErrInvalidSpec)
+}
+
+// sshKey makes a private key, and its public half as known_hosts has it.
+func sshKey(t *testing.T) (private, public string) {
+	t.Helper()
+	pub, key, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	block, err := ssh.MarshalPrivateKey(key, "")
+	require.NoError(t, err)
+	sshPub, err := ssh.NewPublicKey(pub)
+	require.NoError(t, err)
+	return string(pem.EncodeToMemory(block)), string(ssh.MarshalAuthorizedKey(sshPub))
+}
+
+const account = `{"type":"service_account","client_email":"a@b","private_key":"hunter22"}`
+
+func TestStorage(t *testing.T) {
+	t.Parallel()
+	key, public := sshKey(t)
+	hosts := "# ours\nnas.example.org " + public
+	conf := "[nas]\ntype = sftp\nhost = h\npass = hunter22\n"
+	for name, tc := range map[string]struct {
+		in      work.Backend
+		auth    map[string]string
+		want    engine.Storage
+		secrets []string
+	}{
+		"azure by key": {
+			work.Backend{Azure: &work.Azure{Container: "c", Prefix: "p", StorageAccount: "a", StorageDomain: "d"}},
+			map[string]string{"AZURE_STORAGE_KEY": "aGk=", "AZURE_STORAGE_ACCOUNT": "not-asked"},
+			engine.Storage{Azure: &engine.Azure{Container: "c", Prefix: "p", Account: "a", Domain: "d", Key: "aGk="}},
+			[]string{"aGk="},
+		},
+		"azure by token, account in the Secret": {
+			work.Backend{Azure: &work.Azure{Container: "c"}},
+			map[string]string{"AZURE_STORAGE_SAS_TOKEN": "?sv=1&sig=x", "AZURE_STORAGE_ACCOUNT": "a"},
+			engine.Storage{Azure: &engine.Azure{Container: "c", Account: "a", SASToken: "sv=1&sig=x"}},
+			[]string{"sv=1&sig=x"},
+		},
+		"gcs": {
+			work.Backend{GCS: &work.GCS{Bucket: "b", Prefix: "p"}},
+			map[string]string{"KOPIA_GCS_CREDENTIALS": account},
+			engine.Storage{GCS: &engine.GCS{Bucket: "b", Prefix: "p", Credentials: account}},
+			[]string{account, "hunter22"},
+		},
+		"gcs with what the cloud gives": {
+			work.Backend{GCS: &work.GCS{Bucket: "b", AmbientCredentials: true}}, nil, engine.Storage{GCS: &engine.GCS{Bucket: "b"}}, nil,
+		},
+		"b2": {
+			work.Backend{B2: &work.B2{Bucket: "b", Prefix: "p"}},
+			map[string]string{"B2_KEY_ID": "i", "B2_KEY": "k"},
+			engine.Storage{B2: &engine.B2{Bucket: "b", Prefix: "p", KeyID: "i", Key: "k"}},
+			[]string{"k", "i"},
+		},
+		"sftp": {
+			work.Backend{SFTP: &work.SFTP{Host: "nas.example.org", Port: 2222, Path: "/p", Username: "u"}},
+			map[string]string{"KOPIA_SFTP_KEY_DATA": key, "KOPIA_SFTP_KNOWN_HOSTS": hosts},
+			engine.Storage{SFTP: &engine.SFTP{Host: "nas.example.org", Port: 2222, Path: "/p", Username: "u", Key: key, KnownHosts: hosts}},
+			[]string{key},
+		},
+		"webDav": {
+			work.Backend{WebDAV: &work.WebDAV{URL: "https://h/p"}},
+			map[string]string{"KOPIA_WEBDAV_USERNAME": "u", "KOPIA_WEBDAV_PASSWORD": "two words"},
+			engine.Storage{WebDAV: &engine.WebDAV{URL: "https://h/p", Username: "u", Password: "two words"}},
+			[]string{"two words"},
+		},
+		"webDav for everybody": {
+			work.Backend{WebDAV: &work.WebDAV{URL: "https://h/p", AmbientCredentials: true}}, nil, engine.Storage{WebDAV: &engine.WebDAV{URL: "https://h/p"}}, nil,
+		},
+		"rclone": {
+			work.Backend{Rclone: &work.Rclone{RemotePath: "nas:kopia", StartupTimeoutSeconds: 60}},
+			map[string]string{"KOPIA_RCLONE_CONFIG": conf},
+			engine.Storage{Rclone: &engine.Rclone{RemotePath: "nas:kopia", Config: conf, StartupTimeout: time.Minute}},
+			[]string{conf, "hunter22"},
+		},
+		"rclone without a configuration": {
+			work.Backend{Rclone: &work.Rclone{RemotePath: ":local:/p", AmbientCredentials: true}}, nil, engine.Storage{Rclone: &engine.Rclone{RemotePath: ":local:/p"}}, nil,
+		},
+		"gdrive": {
+			work.Backend{GDrive: &work.GDrive{FolderID: "f"}},
+			map[string]string{"KOPIA_GDRIVE_CREDENTIALS": account},
+			engine.Storage{GDrive: &engine.GDrive{FolderID: "f", Credentials: account}},
+			[]string{account, "hunter22"},
+		},
+		"gdrive with what the cloud gives": {
+			work.Backend{GDrive: &work.GDrive{FolderID: "f", AmbientCredentials: true}}, nil, engine.Storage{GDrive: &engine.GDrive{FolderID: "f"}}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, secrets, err := backend.Storage(tc.in, backend.Dirs{Auth: secret(t, tc.auth)})
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, got)
+			assert.ElementsMatch(t, tc.secrets, secrets, "nothing of this may leave the mover")
+		})
+	}
+}
+
+func TestStorageNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	key, public := sshKey(t)
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("hunter22"))
+	require.NoError(t, err)
+	locked := string(pem.EncodeToMemory(block))
+	var (
+		azure  = work.Backend{Azure: &work.Azure{Container: "c", StorageAccount: "a"}}
+		gcs    = work.Backend{GCS: &work.GCS{Bucket: "b"}}
+		b2     = work.Backend{B2: &work.B2{Bucket: "b"}}
+		sftp   = work.Backend{SFTP: &work.SFTP{Host: "h", Path: "/p"}}
+		dav    = work.Backend{WebDAV: &work.WebDAV{URL: "https://h"}}
+		rclone = work.Backend{Rclone: &work.Rclone{RemotePath: "nas:kopia"}}
+		gdrive = work.Backend{GDrive: &work.GDrive{FolderID: "f"}}
+	)
+	for name, tc := range map[string]struct {
+		in   work.Backend
+		auth map[string]string
+		want []string
+	}{
+		"azure without a key":             {azure, map[string]string{"AZURE_KEY": "hunter22"}, []string{"AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "it has AZURE_KEY"}},
+		"azure with two kinds of keys":    {azure, map[string]string{"AZURE_STORAGE_KEY": "aGk=", "AZURE_STORAGE_SAS_TOKEN": "hunter22"}, []string{"leave one of them out"}},
+		"azure without an account":        {work.Backend{Azure: &work.Azure{Container: "c"}}, map[string]string{"AZURE_STORAGE_KEY": "aGk="}, []string{"AZURE_STORAGE_ACCOUNT", "backend.azure.storageAccount"}},
+		"azure with a key that is none":   {azure, map[string]string{"AZURE_STORAGE_KEY": "hunter22!"}, []string{"AZURE_STORAGE_KEY", "base64"}},
+		"azure without workload identity": {work.Backend{Azure: &work.Azure{Container: "c", StorageAccount: "a", AmbientCredentials: true}}, nil, []string{"AZURE_TENANT_ID", "webhook"}},
+		"gcs without the JSON":            {gcs, map[string]string{"credentials.json": account}, []string{"KOPIA_GCS_CREDENTIALS", "is missing", "credentials.json"}},
+		"gcs with no JSON":                {gcs, map[string]string{"KOPIA_GCS_CREDENTIALS": "hunter22"}, []string{"KOPIA_GCS_CREDENTIALS", "is no JSON"}},
+		"gcs with another JSON":           {gcs, map[string]string{"KOPIA_GCS_CREDENTIALS": `{"type":"external_account","x":"hunter22"}`}, []string{"service_account"}},
+		"gcs with half a JSON":            {gcs, map[string]string{"KOPIA_GCS_CREDENTIALS": `{"type":"service_account","client_email":"hunter22"}`}, []string{"private_key"}},
+		"gdrive with no JSON":             {gdrive, map[string]string{"KOPIA_GDRIVE_CREDENTIALS": "hunter22"}, []string{"KOPIA_GDRIVE_CREDENTIALS", "is no JSON"}},
+		"gdrive without the JSON":         {gdrive, nil, []string{"KOPIA_GDRIVE_CREDENTIALS", "does not exist"}},
+		"b2 without a key":                {b2, map[string]string{"B2_KEY_ID": "hunter22"}, []string{"B2_KEY", "is missing"}},
+		"b2 with a newline":               {b2, map[string]string{"B2_KEY_ID": "i", "B2_KEY": "hunter22\n"}, []string{"B2_KEY", "newline"}},
+		"sftp without known hosts":        {sftp, map[string]string{"KOPIA_SFTP_KEY_DATA": key}, []string{"KOPIA_SFTP_KNOWN_HOSTS", "is missing"}},
+		"sftp with empty known hosts":     {sftp, map[string]string{"KOPIA_SFTP_KEY_DATA": key, "KOPIA_SFTP_KNOWN_HOSTS": "# hunter22\n"}, []string{"KOPIA_SFTP_KNOWN_HOSTS", "ssh-keyscan"}},
+		"sftp with broken known hosts":    {sftp, map[string]string{"KOPIA_SFTP_KEY_DATA": key, "KOPIA_SFTP_KNOWN_HOSTS": "h " + public + "h ssh-rsa hunter22\n"}, []string{"KOPIA_SFTP_KNOWN_HOSTS", "after 1 good"}},
+		"sftp without a key":              {sftp, map[string]string{"KOPIA_SFTP_KNOWN_HOSTS": "h " + public}, []string{"KOPIA_SFTP_KEY_DATA", "is missing"}},
+		"sftp with the public half":       {sftp, map[string]string{"KOPIA_SFTP_KEY_DATA": public, "KOPIA_SFTP_KNOWN_HOSTS": "h " + public}, []string{"KOPIA_SFTP_KEY_DATA", "no private key"}},
+		"sftp with a passphrase":          {sftp, map[string]string{"KOPIA_SFTP_KEY_DATA": locked, "KOPIA_SFTP_KNOWN_HOSTS": "h " + public}, []string{"KOPIA_SFTP_KEY_DATA", "passphrase"}},
+		"webDav without a password":       {dav, map[string]string{"KOPIA_WEBDAV_USERNAME": "hunter22"}, []string{"KOPIA_WEBDAV_PASSWORD", "is missing"}},
+		"webDav with a newline":           {dav, map[string]string{"KOPIA_WEBDAV_USERNAME": "u", "KOPIA_WEBDAV_PASSWORD": "hunter22\n"}, []string{"KOPIA_WEBDAV_PASSWORD", "a newline"}},
+		"rclone without a configuration":  {rclone, map[string]string{"rclone.conf": "hunter22"}, []string{"KOPIA_RCLONE_CONFIG", "is missing", "rclone.conf"}},
+		"rclone without the remote":       {rclone, map[string]string{"KOPIA_RCLONE_CONFIG": "[other]\npass = hunter22\n"}, []string{"KOPIA_RCLONE_CONFIG", "[nas]", "other"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := backend.Storage(tc.in, backend.Dirs{Auth: secret(t, tc.auth)})
+			var key *backend.KeyError
+			require.ErrorAs(t, err, &key)
+			for _, w := range tc.want {
+				require.ErrorContains(t, err, w)
+			}
+			assert.NotContains(t, err.Error(), "hunter22", "names, never values")
+		})
+	}
 }
 
 func TestAmbientCredentialsReadNoSecret(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -84,6 +86,12 @@ func spec(err error) (work.Code, string) {
 		return work.CodeMissingCredentials, key.Error()
 	case errors.Is(err, engine.ErrBadCA):
 		return work.CodeMissingCredentials, "the CA bundle of the repository holds no PEM certificate"
+	case errors.Is(err, engine.ErrHostKey):
+		return work.CodeMissingCredentials, "key " + work.KeySFTPKnownHosts + " of the repository's credential Secret: " + after(err, engine.ErrHostKey)
+	case errors.Is(err, engine.ErrNoCredentials):
+		return work.CodeMissingCredentials, "there are no credentials for the store: the backend names no Secret, and the cloud gave the pod none"
+	case errors.Is(err, engine.ErrNoRclone):
+		return work.CodeInvalidSpec, engine.ErrNoRclone.Error()
 	case errors.Is(err, backend.ErrInvalidSpec), errors.Is(err, engine.ErrInvalidOption):
 		return work.CodeInvalidSpec, err.Error()
 	}
@@ -201,14 +209,22 @@ func store(err error) (work.Code, string) {
 	}
 	var (
 		answer minio.ErrorResponse
+		gone   *engine.RcloneError
 		dns    *net.DNSError
 		netErr net.Error
 	)
+	other, isAnswer := engine.AnswerOf(err)
 	switch {
 	case errors.Is(err, engine.ErrStoreCredentials):
 		return work.CodeAccessDenied, "the store says that the session token has expired"
+	case errors.Is(err, engine.ErrRefused):
+		return work.CodeAccessDenied, "the store refuses the credentials"
 	case errors.As(err, &answer) && answer.StatusCode != 0:
 		return s3(answer)
+	case isAnswer:
+		return answered(other)
+	case errors.As(err, &gone):
+		return rclone(gone)
 	case errors.As(err, &dns):
 		return work.CodeRepositoryUnavailable, "the name " + dns.Name + " of the store cannot be resolved"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -224,9 +240,50 @@ func store(err error) (work.Code, string) {
 			// Without the path: it is often that of a temporary file, and the text of a condition must not change.
 			return work.CodeRepositoryUnavailable, "the repository's storage failed: " + errno.Error()
 		}
-		return work.CodeRepositoryUnavailable, err.Error()
+		return work.CodeRepositoryUnavailable, plain(err.Error())
 	}
 	return "", ""
+}
+
+// sshConfig is what kopia puts into the error of an SSH connection: addresses in memory, others at every attempt.
+var sshConfig = regexp.MustCompile(`: &ssh\.ClientConfig\{.*?\}: `)
+
+// plain takes out of a text what would change without the cause changing.
+func plain(text string) string { return sshConfig.ReplaceAllString(text, ": ") }
+
+// after is what an error says behind one that it wraps.
+func after(err, sentinel error) string {
+	if _, rest, ok := strings.Cut(err.Error(), sentinel.Error()+": "); ok {
+		return rest
+	}
+	return sentinel.Error()
+}
+
+// answered is about the answer of a store that speaks HTTP.
+func answered(a engine.Answer) (work.Code, string) {
+	word := a.Code
+	if word == "" {
+		word = strconv.Itoa(a.Status)
+	}
+	switch {
+	case a.Code == "RequestTimeTooSkewed":
+		return work.CodeClockSkew, "the store refuses requests because the mover's clock is too far from its own"
+	case a.Status == http.StatusUnauthorized, a.Status == http.StatusForbidden:
+		return work.CodeAccessDenied, "the store refuses the credentials (" + word + ")"
+	case a.Status == http.StatusNotFound:
+		return work.CodeNotFound, "the store does not know the location (" + word + "); create it or correct its name"
+	case a.Status == http.StatusInsufficientStorage:
+		return work.CodeNoSpace, "the repository's storage is full"
+	case a.Status >= http.StatusInternalServerError, a.Status == http.StatusTooManyRequests, a.Status == http.StatusLocked:
+		return work.CodeRepositoryUnavailable, "the store answers with an error of its own (" + word + ")"
+	default:
+		return work.CodeUnknown, "the store refuses a request (" + word + ")"
+	}
+}
+
+// rclone has no codes for refused keys, so they are reported as a store that cannot be used, in rclone's words.
+func rclone(e *engine.RcloneError) (work.Code, string) {
+	return work.CodeRepositoryUnavailable, "rclone cannot use the remote: " + e.Said
 }
 
 func certificate(err error) (work.Code, string) {

@@ -11,12 +11,18 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"net/url"
 	"syscall"
 	"testing"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/minio/minio-go/v7"
 	"github.com/stretchr/testify/assert"
+	"github.com/studio-b12/gowebdav"
+	"golang.org/x/oauth2"
+	"google.golang.org/api/googleapi"
+	"gopkg.in/kothar/go-backblaze.v0"
 
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/backend"
@@ -103,6 +109,23 @@ func TestOutcome(t *testing.T) {
 		"a repository it may not use":  {path(engine.ErrStorage, syscall.EACCES), work.CodeAccessDenied, "uid and groups"},
 		"a read-only repository":       {path(engine.ErrStorage, syscall.EROFS), work.CodeAccessDenied, ""},
 		"a repository disk that fails": {path(engine.ErrStorage, syscall.EIO), work.CodeRepositoryUnavailable, ""},
+		"azure refuses the key":        {storage(&azcore.ResponseError{StatusCode: 403, ErrorCode: "AuthenticationFailed"}), work.CodeAccessDenied, "AuthenticationFailed"},
+		"azure is busy":                {storage(&azcore.ResponseError{StatusCode: 503, ErrorCode: "ServerBusy"}), work.CodeRepositoryUnavailable, "ServerBusy"},
+		"google refuses the account":   {storage(&googleapi.Error{Code: 403, Errors: []googleapi.ErrorItem{{Reason: "forbidden"}}}), work.CodeAccessDenied, "forbidden"},
+		"google wants fewer requests":  {storage(&googleapi.Error{Code: 429}), work.CodeRepositoryUnavailable, "429"},
+		"google gives no token":        {storage(&oauth2.RetrieveError{ErrorCode: "invalid_grant", Response: &http.Response{StatusCode: 400}}), work.CodeAccessDenied, "invalid_grant"},
+		"no token, for now":            {storage(&oauth2.RetrieveError{Response: &http.Response{StatusCode: 503}}), work.CodeRepositoryUnavailable, "503"},
+		"no credentials anywhere":      {fmt.Errorf("%w: x", engine.ErrNoCredentials), work.CodeMissingCredentials, "no Secret"},
+		"backblaze refuses the key":    {storage(&backblaze.B2Error{Status: 401, Code: "bad_auth_token"}), work.CodeAccessDenied, "bad_auth_token"},
+		"webdav refuses the password":  {storage(gowebdav.NewPathError("PROPFIND", "/", 401)), work.CodeAccessDenied, "401"},
+		"webdav is full":               {storage(gowebdav.NewPathError("PUT", "/", 507)), work.CodeNoSpace, "full"},
+		"webdav lost its folder":       {storage(gowebdav.NewPathError("PUT", "/", 404)), work.CodeNotFound, "404"},
+		"an odd answer":                {storage(gowebdav.NewPathError("PUT", "/", 418)), work.CodeUnknown, "418"},
+		"an SSH key that is refused":   {storage(engine.ErrRefused), work.CodeAccessDenied, "credentials"},
+		"a server nobody vouches for":  {fmt.Errorf("look: %w: there is no line for nas", engine.ErrHostKey), work.CodeMissingCredentials, "KOPIA_SFTP_KNOWN_HOSTS of the repository's credential Secret: there is no line for nas"},
+		"an SSH connection that fails": {storage(errors.New("unable to dial [nas:22]: &ssh.ClientConfig{User:\"u\", Auth:[]ssh.AuthMethod{(ssh.publicKeyCallback)(0xc000)}}: EOF")), work.CodeRepositoryUnavailable, "unable to dial [nas:22]: EOF"},
+		"an image without rclone":      {engine.ErrNoRclone, work.CodeInvalidSpec, "-rclone"},
+		"rclone gives up":              {storage(&engine.RcloneError{Said: "no such host"}), work.CodeRepositoryUnavailable, "rclone cannot use the remote: no such host"},
 		"a decided outcome":            {fmt.Errorf("op: %w", &classify.Coded{Code: work.CodePermissionDenied, Message: "m", Err: engine.ErrStorage}), work.CodePermissionDenied, "m"},
 		"a bare end of the context":    {context.Canceled, work.CodeCanceled, ""},
 		"something new":                {errors.New("boom"), work.CodeUnknown, "boom"},

@@ -56,12 +56,13 @@ func (c Connection) ReadClock(ctx context.Context) (ClockReading, bool) {
 		return s.S3.readClock(ctx, c.Clock)
 	case s.Filesystem != nil && !c.ReadOnly && isRemote(s.Filesystem.Path):
 		return s.Filesystem.readClock(c.Clock)
+	case s.remote() != nil && s.remote().clockURL() != "":
+		return readHTTPClock(ctx, http.DefaultTransport, s.remote().clockURL(), c.Clock)
 	default:
 		return ClockReading{}, false
 	}
 }
 
-// readClock needs no credentials and no permission: every HTTP answer is dated.
 func (s S3) readClock(ctx context.Context, clock Clock) (ClockReading, bool) {
 	t, err := s.transport()
 	if err != nil {
@@ -72,7 +73,12 @@ func (s S3) readClock(ctx context.Context, clock Clock) (ClockReading, bool) {
 	if s.DisableTLS {
 		scheme = "http://"
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, scheme+s.endpoint()+"/", nil)
+	return readHTTPClock(ctx, t, scheme+s.endpoint()+"/", clock)
+}
+
+// readHTTPClock needs no credentials and no permission: every HTTP answer is dated.
+func readHTTPClock(ctx context.Context, t http.RoundTripper, url string, clock Clock) (ClockReading, bool) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
 	if err != nil {
 		return ClockReading{}, false
 	}

@@ -135,6 +135,11 @@ func (s Storage) apartFrom(source Storage) error {
 		if rest, ok := strings.CutPrefix(long, short); ok && !strings.Contains(rest, "/") {
 			return fmt.Errorf("%w: the destination %s and the source %s are not apart", ErrInvalidOption, s, source)
 		}
+	default:
+		to, from := s.remote(), source.remote()
+		if to != nil && from != nil && to.address().overlaps(from.address()) {
+			return fmt.Errorf("%w: the destination %s and the source %s are not apart", ErrInvalidOption, s, source)
+		}
 	}
 	return nil
 }

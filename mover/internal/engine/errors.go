@@ -45,6 +45,14 @@ var (
 	ErrSlow = errors.New("the store answers, but too slowly")
 	// ErrStorage wraps whatever the store answered, so that it is not taken for a fault of the source or the target.
 	ErrStorage = errors.New("the store failed")
+	// ErrRefused: the store knows the login and does not take the key.
+	ErrRefused = errors.New("the store refuses the credentials")
+	// ErrNoCredentials: there are none, neither in a Secret nor from the cloud.
+	ErrNoCredentials = errors.New("there are no credentials for the store")
+	// ErrHostKey: the server's key is not one that it is known by.
+	ErrHostKey = errors.New("the known hosts do not vouch for the server")
+	// ErrNoRclone: the image has no rclone.
+	ErrNoRclone = errors.New("this mover has no rclone; it is in the image whose tag ends in -rclone")
 	// ErrSource wraps a fault of the source of a backup.
 	ErrSource = errors.New("the source cannot be read")
 	// ErrTarget wraps a fault of the target of a restore.

@@ -57,7 +57,11 @@ func (s Storage) probe(ctx context.Context, readOnly bool) (location, error) {
 	case s.S3 != nil:
 		loc, err = s.S3.probe(ctx)
 	default:
-		return location{}, errors.New("probe storage: no backend is set")
+		r := s.remote()
+		if r == nil {
+			return location{}, errors.New("probe storage: no backend is set")
+		}
+		loc, err = r.probe(ctx)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -90,44 +94,11 @@ func (s Storage) probeFolder(ctx context.Context, readOnly bool) (location, erro
 			return location{}, fmt.Errorf("%w: %w", ErrStorage, &fs.PathError{Op: "write to", Path: path, Err: err})
 		}
 	}
-	var loc location
-	sharded := false
+	names := make([]string, 0, len(entries))
 	for _, e := range entries {
-		switch name := e.Name(); {
-		case name == ".shards":
-			sharded = true
-		case name == format.KopiaRepositoryBlobID+".f":
-			loc.initialized = true
-		case name == format.KopiaBlobCfgBlobID+".f":
-			loc.begun = true
-		case name == string(copyMarkerID)+".f":
-			loc.copying = true
-		case !isLeftover(name) && !isTorn(name) && loc.found == "":
-			loc.found = name
-		}
+		names = append(names, e.Name())
 	}
-	if loc.initialized {
-		return location{initialized: true, copying: loc.copying}, nil
-	}
-	loc.begun = loc.begun && loc.found == ""
-	if loc.found == "" || !sharded || loc.copying {
-		return loc, nil
-	}
-	// A layout of somebody's own may keep the format blob elsewhere: ask kopia before calling it foreign. Only then: even
-	// a question makes kopia write .shards where there is none.
-	bs, err := s.open(ctx)
-	if err != nil {
-		return location{}, err
-	}
-	defer bs.Close(context.WithoutCancel(ctx))
-	_, err = bs.GetMetadata(ctx, format.KopiaRepositoryBlobID)
-	if err == nil {
-		return location{initialized: true}, nil
-	}
-	if errors.Is(err, blob.ErrBlobNotFound) {
-		return loc, nil
-	}
-	return location{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	return s.folder(ctx, names)
 }
 
 func (s S3) probe(ctx context.Context) (location, error) {

@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strings"
 
 	"github.com/kopia/kopia/repo/blob"
 	"github.com/kopia/kopia/repo/blob/filesystem"
 	"github.com/kopia/kopia/repo/blob/s3"
-	"github.com/kopia/kopia/repo/format"
 )
 
 // Modes of a filesystem repository: many movers with different uids share it through one group.
@@ -30,6 +28,13 @@ const DefaultS3Endpoint = "s3.amazonaws.com"
 type Storage struct {
 	Filesystem *Filesystem
 	S3         *S3
+	Azure      *Azure
+	GCS        *GCS
+	B2         *B2
+	SFTP       *SFTP
+	WebDAV     *WebDAV
+	Rclone     *Rclone
+	GDrive     *GDrive
 
 	// instead is what tests connect to in the place of a folder: the same one, behind something that fails.
 	instead *blob.ConnectionInfo
@@ -72,9 +77,12 @@ func (s Storage) connectionInfo() (blob.ConnectionInfo, error) {
 			AccessKeyID: s.S3.AccessKeyID, SecretAccessKey: s.S3.SecretAccessKey, SessionToken: s.S3.SessionToken,
 			DoNotUseTLS: s.S3.DisableTLS, DoNotVerifyTLS: s.S3.SkipVerify, RootCA: s.S3.RootCA,
 		}}, nil
-	default:
+	}
+	r := s.remote()
+	if r == nil {
 		return blob.ConnectionInfo{}, errors.New("describe storage: no backend is set")
 	}
+	return promptly(r.connectionInfo()), nil
 }
 
 func (s S3) endpoint() string {
@@ -93,7 +101,7 @@ func (s Storage) open(ctx context.Context) (blob.Storage, error) {
 	}
 	st, err := blob.NewStorage(ctx, ci, false)
 	if err != nil {
-		return nil, fmt.Errorf("%w: open: %w", ErrStorage, err)
+		return nil, fmt.Errorf("open: %w", answered(err))
 	}
 	return st, nil
 }
@@ -121,9 +129,11 @@ func (s Storage) String() string {
 			name += " below " + s.S3.Prefix
 		}
 		return name + " at " + s.S3.endpoint()
-	default:
-		return "no storage"
 	}
+	if r := s.remote(); r != nil {
+		return r.String()
+	}
+	return "no storage"
 }
 
 // transport is a copy of the default HTTP transport with the TLS settings of the backend, for the probe.
@@ -139,25 +149,4 @@ func (s S3) transport() (*http.Transport, error) {
 	}
 	t.TLSClientConfig = conf
 	return t, nil
-}
-
-// leftovers are names that do not count as "something is here": a fresh ext4 volume has lost+found, NFS servers show
-// their own snapshots, and kopia writes .shards before anything else.
-func isLeftover(name string) bool {
-	switch name {
-	case "lost+found", ".snapshot", ".snapshots", ".zfs", ".shards":
-		return true
-	default:
-		return strings.HasPrefix(name, ".nfs") || strings.HasPrefix(name, clockFile)
-	}
-}
-
-// isTorn reports whether a file is one of those that kopia was writing when a create was killed.
-func isTorn(name string) bool {
-	for _, whole := range []string{".shards", format.KopiaBlobCfgBlobID + ".f", format.KopiaRepositoryBlobID + ".f", string(copyMarkerID) + ".f"} {
-		if strings.HasPrefix(name, whole+".tmp.") {
-			return true
-		}
-	}
-	return false
 }

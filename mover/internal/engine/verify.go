@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"path"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -287,7 +288,9 @@ func storeFailed(err error) bool {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF):
 		return true
 	default:
-		return errors.As(err, &answer) || errors.As(err, &netErr) || errors.As(err, &errno) || errors.Is(err, blob.ErrInvalidCredentials)
+		_, answered := AnswerOf(err)
+		return answered || errors.As(err, &answer) || errors.As(err, &netErr) || errors.As(err, &errno) || errors.Is(err, blob.ErrInvalidCredentials) ||
+			strings.Contains(err.Error(), " retries: ") // what kopia asked for again and again never came to be decoded
 	}
 }
 
