@@ -6,5 +6,5 @@ SHELL       := bash
 include hack/make/*.mk
 
 .PHONY: help
-help: ## Show this list. M=<module> limits test, lint, bench and t.
+help: ## Show this list. M=<module> limits test, lint and t.
 	@awk -F':.*## ' '/^[a-z-]+(-%)?:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort

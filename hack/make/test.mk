@@ -12,6 +12,5 @@ t: ## Run what needs no set-up (-short): the inner loop.
 soak: ## Run the long forms: every kill point, every fault, full sizes. Takes hours.
 	@hack/test.sh --soak --cluster $(M)
 
-BENCH ?= .
-bench: ## Run the benchmarks, all or those of BENCH=<regular expression>.
-	@for m in $(filter-out hack/%,$(M)); do (cd $$m && go test -run '^$$' -bench '$(BENCH)' -benchmem ./...); done
+bench: ## Measure against the budgets, in minutes; FULL=1: in full size. BENCH=<row,…> limits it (M1, M3/D2, go).
+	@hack/bench.sh

@@ -1,0 +1,108 @@
+// Copyright 2026 The Kopiur Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kopiur/kopiur/e2e/bench/data"
+	"github.com/kopiur/kopiur/e2e/bench/latency"
+	"github.com/kopiur/kopiur/e2e/bench/report"
+	"github.com/kopiur/kopiur/e2e/bench/rows"
+)
+
+func newCommand() *cobra.Command {
+	root := &cobra.Command{Use: "bench", Short: "Measure Kopiur against its budgets", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(newRun(), newList(), newData(), newPublish(), newLatency())
+	return root
+}
+
+func newList() *cobra.Command {
+	return &cobra.Command{Use: "list", Short: "Name the rows", Args: cobra.NoArgs, Run: func(cmd *cobra.Command, _ []string) {
+		for _, suite := range rows.Suites() {
+			for _, r := range suite {
+				fmt.Fprintf(cmd.OutOrStdout(), "%-12s %s\n", r.ID, r.What)
+			}
+		}
+	}}
+}
+
+func newData() *cobra.Command {
+	var full bool
+	var many int
+	cmd := &cobra.Command{
+		Use: "data <set> <folder>", Short: "Make one of the data sets (D1 to D5, D5-dense, D8)", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sizes := data.Short()
+			if full {
+				sizes = data.Full(many)
+			}
+			spec, ok := sizes[data.Set(args[0])]
+			if !ok {
+				return fmt.Errorf("there is no data set %s", args[0]) //nolint:err113 // read by people
+			}
+			if err := data.Generate(args[1], spec); err != nil {
+				return err //nolint:wrapcheck // names the set
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", args[1], spec)
+			return err //nolint:wrapcheck // standard output is gone
+		},
+	}
+	cmd.Flags().BoolVar(&full, "full", false, "the sizes that the budgets name")
+	cmd.Flags().IntVar(&many, "many", 0, "how many files D1 has (0: 200,000)")
+	return cmd
+}
+
+func newPublish() *cobra.Command {
+	var from, page string
+	cmd := &cobra.Command{
+		Use: "publish", Short: "Write the results of a run into a page, between its markers", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			r, err := report.Read(from)
+			if err != nil {
+				return err //nolint:wrapcheck // says what failed
+			}
+			text, err := os.ReadFile(page)
+			if err != nil {
+				return err //nolint:wrapcheck // names the path
+			}
+			out, err := report.Splice(string(text), r.Markdown())
+			if err != nil {
+				return err //nolint:wrapcheck // says what failed
+			}
+			return os.WriteFile(page, []byte(out), 0o644) //nolint:wrapcheck // names the path
+		},
+	}
+	cmd.Flags().StringVar(&from, "from", "out/bench/report.json", "the report of a run")
+	cmd.Flags().StringVar(&page, "page", "docs/performance.md", "the page")
+	return cmd
+}
+
+func newLatency() *cobra.Command {
+	p := &latency.Proxy{Now: time.Now, Sleep: time.Sleep}
+	cmd := &cobra.Command{
+		Use: rows.LatencyVerb, Short: "Stand in front of a server as if it were far away", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				return fmt.Errorf("listen: %w", err)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), l.Addr())
+			return p.Serve(cmd.Context(), l) //nolint:wrapcheck // says what failed
+		},
+	}
+	cmd.Flags().StringVar(&p.To, "to", "", "the server, host:port")
+	cmd.Flags().DurationVar(&p.Delay, "delay", rows.Latency, "how much later what a client sends arrives")
+	return cmd
+}
+
+func fields(s string) []string {
+	return strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })
+}
