@@ -133,7 +133,7 @@ func TestASetIsWhatItSays(t *testing.T) {
 	t.Run("D5 is mostly holes, and its data is that of D5-dense", func(t *testing.T) {
 		t.Parallel()
 		dir, tree := made(t, all[data.Sparse])
-		assert.EqualValues(t, 256<<20, tree.Bytes)
+		assert.EqualValues(t, 32<<20, tree.Bytes)
 		took, err := data.Allocated(dir)
 		require.NoError(t, err)
 		assert.InEpsilon(t, 4<<20, took, 0.2)
