@@ -33,6 +33,8 @@ type source struct {
 	counts *sourceCounts
 	// prev are the newest earlier snapshots of the source, to tell a new file from a modified one.
 	prev []fs.Directory
+	// holes are those of the files that are being read.
+	holes holes
 }
 
 // openSource looks at the root itself. A root that cannot be read is an error here: kopia would store nothing else.
@@ -298,8 +300,8 @@ func (f *sourceFile) Close() {
 // Open is only reached for content that is not in an earlier snapshot with the same size, time, mode and owner.
 func (f *sourceFile) Open(ctx context.Context) (fs.Reader, error) {
 	h, err := f.src.fs.OpenFile(f.rel())
+	var st os.FileInfo
 	if err == nil {
-		var st os.FileInfo
 		if st, err = h.Stat(); err == nil && !st.Mode().IsRegular() {
 			err = fmt.Errorf("%w: it is no regular file any more", ErrSource)
 		}
@@ -314,7 +316,7 @@ func (f *sourceFile) Open(ctx context.Context) (fs.Reader, error) {
 	if f.opened.CompareAndSwap(false, true) {
 		f.src.counts.changed(f.isKnown(ctx))
 	}
-	return &sourceReader{sourceHandle: h, entry: f}, nil
+	return &sourceReader{sourceHandle: f.src.holes.withHoles(h, st), entry: f}, nil
 }
 
 func (f *sourceFile) isKnown(ctx context.Context) bool {

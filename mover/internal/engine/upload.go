@@ -141,7 +141,7 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 	root.src.prev = previousDirs(w, prev)
 	root.src.counts.attributes(&root.sourceEntry)
 
-	guarded := &uploadWriter{RepositoryWriter: w}
+	guarded := &uploadWriter{RepositoryWriter: w, holes: &root.src.holes, splitter: r.rep.ObjectFormat().Splitter}
 	up := upload.NewUploader(guarded)
 	guarded.onFault = up.Cancel
 	up.EnableActions = false // hooks are the controller's; an action in a repository would be somebody else's command

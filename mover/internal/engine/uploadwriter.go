@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -35,6 +36,9 @@ type uploadWriter struct {
 
 	// onFault is called at the first failure.
 	onFault func()
+	// holes are those of the source, and splitter is how the repository splits where no policy says otherwise.
+	holes    *holes
+	splitter string
 
 	mu    sync.RWMutex
 	over  bool
@@ -131,7 +135,13 @@ func (w *uploadWriter) NewObjectWriter(ctx context.Context, o object.WriterOptio
 		return lateWriter{}
 	}
 	defer leave()
-	return &guardedWriter{Writer: w.RepositoryWriter.NewObjectWriter(ctx, o), w: w}
+	var ow object.Writer
+	if strings.HasPrefix(o.Description, "FILE:") && w.holes != nil && w.holes.any() {
+		ow = &fileWriter{w: w, ctx: ctx, o: o}
+	} else {
+		ow = w.RepositoryWriter.NewObjectWriter(ctx, o)
+	}
+	return &guardedWriter{Writer: ow, w: w}
 }
 
 // guardedWriter passes each write through the uploadWriter.
