@@ -4,7 +4,8 @@
 #     VERSION=0.1.0 REGISTRY=registry.example.com/team PUSH=1 hack/images.sh
 #
 # REGISTRY defaults to localhost, which no cluster ever asks over the network. PUSH=1 pushes each image as well, with
-# the credentials of your docker configuration.
+# the credentials of your docker configuration. RCLONE=1 makes the mover's image once more with rclone in it, for
+# repositories behind rclone: its tag ends in -rclone, and rclone takes some minutes to build the first time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,15 +22,25 @@ fi
 servers=()
 if [[ -n ${TEST_IMAGES:-} ]]; then servers+=("$(hack/tool versitygw)"); fi
 
+make_image() { # make_image <reference> <binary> <archive> <flags…>
+	local reference=$1 binary=$2 archive=$3 digest
+	shift 3
+	digest=$(out/bin/image build --name "$reference" --binary "$binary" --entrypoint "/$(basename "$binary")" \
+		--user 65532:65532 --label org.opencontainers.image.version="$version" --out "$archive" "$@")
+	echo "$reference  $digest  $archive"
+	if [[ -n ${PUSH:-} ]]; then out/bin/image push --out "$archive" "$reference"; fi
+}
+
+if [[ -n ${RCLONE:-} ]]; then
+	layer=$(mktemp -d)
+	trap 'rm -rf "$layer"' EXIT
+	# Where a container that has no PATH of its own looks for programs.
+	install -D -m 0755 "$(hack/tool rclone)" "$layer/usr/bin/rclone"
+	make_image "$registry/kopiur/mover:$version-rclone" out/release/mover out/images/mover-rclone.tar --layer-dir "$layer"
+fi
+
 for binary in out/release/* out/bin/testapp ${servers[@]+"${servers[@]}"}; do
 	[[ -e $binary ]] || continue
 	name=$(basename "$binary")
-	# The command line runs where people are.
-	[[ $name != kopiurctl ]] || continue
-	reference=$registry/kopiur/$name:$version
-	archive=out/images/$name.tar
-	digest=$(out/bin/image build --name "$reference" --binary "$binary" --entrypoint "/$name" \
-		--user 65532:65532 --label org.opencontainers.image.version="$version" --out "$archive")
-	echo "$reference  $digest  $archive"
-	if [[ -n ${PUSH:-} ]]; then out/bin/image push --out "$archive" "$reference"; fi
+	make_image "$registry/kopiur/$name:$version" "$binary" "out/images/$name.tar"
 done

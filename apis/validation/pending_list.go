@@ -61,9 +61,6 @@ func repositoryPending(kind string) []pendingField {
 		{path: "spec.moverDefaults.sourceColocation.mode", instead: noColocation, only: []any{"Auto"}},
 		{path: "spec.moverDefaults.sourceColocation.mode", instead: noColocation, only: []any{"Required"}, blocks: true},
 	}
-	for _, backend := range []string{"azure", "gcs", "b2", "sftp", "webDav", "rclone", "gdrive"} {
-		out = append(out, pendingField{path: "spec.backend." + backend, instead: "movers reach filesystem and s3 repositories only", blocks: true})
-	}
 	if kind == "ClusterRepository" {
 		out = append(out, pendingField{path: "spec.credentialProjection.allowed", only: []any{true}, instead: noProjection})
 	}

@@ -32,7 +32,7 @@ func TestNotYetSupported(t *testing.T) {
 			&kopiurv1.Repository{}, `{backend: {s3: {bucket: b}}, catalog: {refreshInterval: 1h}, deletionProtection: {threshold: 10}, maintenance: {enabled: true},
 				health: {indexBlobWarnThreshold: 1000, probe: {enabled: true, failureThreshold: 3, interval: 30m, onFailure: Degrade}}, onNamespaceDelete: Orphan}`, nil, nil,
 		},
-		"a backend without a mover blocks":                      {&kopiurv1.Repository{}, `{backend: {azure: {container: c}}}`, []string{"spec.backend.azure"}, nil},
+		"every backend is carried out":                          {&kopiurv1.Repository{}, `{backend: {azure: {container: c}}}`, nil, nil},
 		"a seed blocks: an empty repository would pass for it":  {&kopiurv1.Repository{}, `{seed: {from: {repository: {name: mirror}}}}`, []string{"spec.seed"}, nil},
 		"identity rules are carried out":                        {&kopiurv1.ClusterRepository{}, `{identityDefaults: {cluster: east}}`, nil, nil},
 		"a server warns":                                        {&kopiurv1.Repository{}, `{server: {}}`, nil, []string{"spec.server"}},

@@ -45,6 +45,9 @@ import (
 type Options struct {
 	// MoverImage is the image of mover pods. It is required.
 	MoverImage string
+	// RcloneMoverImage is the image of movers for repositories behind rclone; MoverImage with -rclone behind its tag where
+	// it is left out.
+	RcloneMoverImage string
 	// MoverPullPolicy of mover pods; the cluster's default where it is left out.
 	MoverPullPolicy corev1.PullPolicy
 	// Namespace is where the operator runs: the home of ClusterRepositories that name no other. It is required.
@@ -166,7 +169,7 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		ServerClock:        o.ServerClock,
 		Live:               mgr.GetAPIReader(),
 		Logs:               logs,
-		MoverImage:         o.MoverImage,
+		MoverImage:         moverjob.Images{Mover: o.MoverImage, Rclone: o.RcloneMoverImage},
 		PullPolicy:         o.MoverPullPolicy,
 		OperatorNamespace:  o.Namespace,
 		WatchNamespaces:    o.WatchNamespaces,

@@ -43,7 +43,7 @@ type Deps struct {
 	// Logs reads what movers print.
 	Logs moverjob.LogReader
 	// MoverImage and PullPolicy of mover pods.
-	MoverImage string
+	MoverImage moverjob.Images
 	PullPolicy corev1.PullPolicy
 	// OperatorNamespace is where the operator runs.
 	OperatorNamespace string

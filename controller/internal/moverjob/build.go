@@ -49,7 +49,7 @@ type Request struct {
 	// Attempt tells one Job of the owner's operation from the next.
 	Attempt    string
 	Namespace  string
-	Image      string
+	Image      Images
 	PullPolicy corev1.PullPolicy
 	Repository Repository
 	Operation  work.Operation
@@ -71,8 +71,9 @@ func Build(r Request) (*batchv1.Job, error) {
 	if op == "" {
 		return nil, errors.New("build mover job: exactly one operation must be set")
 	}
-	if message := Unsupported(r.Repository.Spec.Backend); message != "" {
-		return nil, errors.New("build mover job: " + message)
+	image, err := r.Image.of(r.Repository.Spec.Backend)
+	if err != nil {
+		return nil, fmt.Errorf("build mover job: %w", err)
 	}
 	cache, err := cacheOf(r)
 	if err != nil {
@@ -121,7 +122,7 @@ func Build(r Request) (*batchv1.Job, error) {
 		Volumes:                       volumes,
 		Containers: []corev1.Container{{
 			Name:                     Container,
-			Image:                    r.Image,
+			Image:                    image,
 			ImagePullPolicy:          r.PullPolicy,
 			Args:                     []string{"run"},
 			Env:                      []corev1.EnvVar{{Name: work.EnvSpec, Value: text}, {Name: "TMPDIR", Value: tmpDir}, {Name: "HOME", Value: tmpDir}},
@@ -187,6 +188,7 @@ func labelsOf(r Request, op string) map[string]string {
 		maps.Copy(out, d.PodLabels)
 	}
 	maps.Copy(out, r.Labels)
+	maps.Copy(out, identityLabels(r.Repository.Spec.Backend))
 	// Ours last: the watches and the sweep find Jobs by them.
 	out[kopiurv1.LabelManagedBy] = kopiurv1.ManagedByValue
 	out[kopiurv1.LabelComponent] = kopiurv1.ComponentMover

@@ -44,12 +44,94 @@ func onS3() kopiurv1.Backend {
 	}}
 }
 
+func onRclone() kopiurv1.Backend {
+	return kopiurv1.Backend{Rclone: &kopiurv1.RcloneBackend{
+		RemotePath: "nas:backups", ConfigSecretRef: &kopiurv1.SecretRef{Name: "rclone"}, StartupTimeout: "90s",
+	}}
+}
+
+// others are the backends beside filesystem and s3, with all of their fields.
+func others() map[string]kopiurv1.Backend {
+	keys := &kopiurv1.BackendAuth{SecretRef: &kopiurv1.SecretRef{Name: "keys"}}
+	identity := &kopiurv1.BackendAuth{WorkloadIdentity: &kopiurv1.WorkloadIdentity{ServiceAccountName: "cloud"}}
+	return map[string]kopiurv1.Backend{
+		"azure":           {Azure: &kopiurv1.AzureBackend{Container: "backups", Prefix: "apps/", StorageDomain: "blob.core.usgovcloudapi.net", Auth: keys}},
+		"azure-identity":  {Azure: &kopiurv1.AzureBackend{Container: "backups", StorageAccount: "acme", Auth: identity}},
+		"gcs":             {GCS: &kopiurv1.GCSBackend{Bucket: "backups", Prefix: "apps/", Auth: keys}},
+		"gcs-identity":    {GCS: &kopiurv1.GCSBackend{Bucket: "backups", Auth: identity}},
+		"s3-identity":     {S3: &kopiurv1.S3Backend{Bucket: "backups", Region: "eu-1", Auth: identity}},
+		"b2":              {B2: &kopiurv1.B2Backend{Bucket: "backups", Prefix: "apps/", Auth: keys}},
+		"sftp":            {SFTP: &kopiurv1.SFTPBackend{Host: "nas.example.org", Port: 2222, Path: "/backups", Username: "kopia", Auth: keys}},
+		"webdav":          {WebDAV: &kopiurv1.WebDAVBackend{URL: "https://nas.example.org/backups", Auth: keys}},
+		"webdav-everyone": {WebDAV: &kopiurv1.WebDAVBackend{URL: "https://nas.example.org/backups"}},
+		"rclone":          onRclone(),
+		"gdrive":          {GDrive: &kopiurv1.GDriveBackend{FolderID: "1aBcD", CredentialsSecretRef: &kopiurv1.SecretRef{Name: "keys"}}},
+	}
+}
+
+// TestBackendGolden keeps of each backend's pod what the backend decides: who it runs as, what it mounts, what it is told.
+func TestBackendGolden(t *testing.T) {
+	t.Parallel()
+	for name, b := range others() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			job, err := moverjob.Build(snapshotRequest(b))
+			require.NoError(t, err)
+			pod := job.Spec.Template.Spec
+			var told struct {
+				Repository struct {
+					Backend work.Backend `json:"backend"`
+				} `json:"repository"`
+			}
+			require.NoError(t, yaml.Unmarshal([]byte(pod.Containers[0].Env[0].Value), &told))
+			golden(t, "backend-"+name, map[string]any{
+				"labels": job.Spec.Template.Labels, "serviceAccountName": pod.ServiceAccountName, "image": pod.Containers[0].Image,
+				"automountServiceAccountToken": pod.AutomountServiceAccountToken,
+				"backend":                      told.Repository.Backend, "volumes": pod.Volumes, "volumeMounts": pod.Containers[0].VolumeMounts,
+			})
+		})
+	}
+}
+
+// golden holds a document against testdata.
+func golden(t *testing.T, name string, doc any) {
+	t.Helper()
+	got, err := yaml.Marshal(doc)
+	require.NoError(t, err)
+	path := filepath.Join("testdata", name+".golden.yaml")
+	if *update {
+		require.NoError(t, os.WriteFile(path, got, 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got), "the mover's pod changed: run go test -update and review the diff")
+}
+
+func TestImageWithRclone(t *testing.T) {
+	t.Parallel()
+	for mover, want := range map[string]string{
+		"registry.example.com:5000/kopiur/mover:0.1.0": "registry.example.com:5000/kopiur/mover:0.1.0-rclone",
+		"registry.example.com:5000/kopiur/mover":       "registry.example.com:5000/kopiur/mover:latest-rclone",
+	} {
+		req := snapshotRequest(onRclone())
+		req.Image = moverjob.Images{Mover: mover}
+		job, err := moverjob.Build(req)
+		require.NoError(t, err)
+		assert.Equal(t, want, job.Spec.Template.Spec.Containers[0].Image)
+	}
+	req := snapshotRequest(onRclone())
+	req.Image = moverjob.Images{Mover: "mover@sha256:0011", Rclone: "mover@sha256:2233"}
+	job, err := moverjob.Build(req)
+	require.NoError(t, err)
+	assert.Equal(t, "mover@sha256:2233", job.Spec.Template.Spec.Containers[0].Image)
+}
+
 func snapshotRequest(backend kopiurv1.Backend, layers ...*kopiurv1.MoverSpec) moverjob.Request {
 	s := &kopiurv1.Snapshot{}
 	s.Name, s.Namespace, s.UID = "before-upgrade", "apps", "snap-uid"
 	return moverjob.Request{
 		Owner: s, GVK: kopiurv1.GroupVersion.WithKind("Snapshot"), Letter: "s", Attempt: "1",
-		Namespace: "apps", Image: "localhost/kopiur/mover:dev", Repository: repo(backend), Layers: layers,
+		Namespace: "apps", Image: moverjob.Images{Mover: "localhost/kopiur/mover:dev"}, Repository: repo(backend), Layers: layers,
 		Operation: work.Operation{Snapshot: &work.Snapshot{Identity: work.Identity{Username: "web", Hostname: "apps", Path: "/pvc/data"}, Path: "/pvc/data"}},
 		Source:    &moverjob.Mount{Claim: "before-upgrade-src", Path: "/pvc/data", ReadOnly: true},
 	}
@@ -77,15 +159,7 @@ func TestBuildGolden(t *testing.T) {
 			t.Parallel()
 			job, err := moverjob.Build(req)
 			require.NoError(t, err)
-			got, err := yaml.Marshal(job)
-			require.NoError(t, err)
-			path := filepath.Join("testdata", name+".golden.yaml")
-			if *update {
-				require.NoError(t, os.WriteFile(path, got, 0o600))
-			}
-			want, err := os.ReadFile(path)
-			require.NoError(t, err)
-			assert.Equal(t, string(want), string(got), "the mover's pod changed: run go test -update and review the diff")
+			golden(t, name, job)
 		})
 	}
 }
@@ -124,9 +198,10 @@ func TestBuildRefuses(t *testing.T) {
 		change func(*moverjob.Request)
 		want   string
 	}{
-		"a backend that no mover of this release knows": {func(r *moverjob.Request) {
-			r.Repository = repo(kopiurv1.Backend{Azure: &kopiurv1.AzureBackend{Container: "backups"}})
-		}, "does not run the backend azure yet"},
+		"rclone with an image that has no tag to find the other by": {func(r *moverjob.Request) {
+			r.Repository = repo(onRclone())
+			r.Image.Mover = "localhost/kopiur/mover@sha256:0011"
+		}, "mover.rcloneImage"},
 		"the repository's own claim as source": {func(r *moverjob.Request) { r.Source.Claim = "repo-claim" }, "cannot be its own source"},
 		"the repository's own claim as target": {func(r *moverjob.Request) {
 			r.Source, r.Target = nil, &moverjob.Mount{Claim: "repo-claim", Path: "/restore"}

@@ -106,15 +106,6 @@ func (r Repository) Owner() (username, hostname string) {
 	return "kopiur", "kopiur-" + r.Ref.Namespace + "-" + r.Ref.Name
 }
 
-// Unsupported says that this release has no mover for a backend, and what to do; it is empty for those it runs. The
-// schema takes all of them, so that manifests apply unchanged whatever the release.
-func Unsupported(b kopiurv1.Backend) string {
-	if b.Filesystem != nil || b.S3 != nil {
-		return ""
-	}
-	return fmt.Sprintf("this release does not run the backend %s yet: use filesystem or s3, or upgrade Kopiur", b.Name())
-}
-
 // work is the repository as its mover is told.
 func (r Repository) work(cache work.Cache) work.Repository {
 	user, host := r.Owner()
@@ -131,23 +122,6 @@ func (r Repository) work(cache work.Cache) work.Repository {
 		t := work.Throttle(*d.Throttle)
 		out.Throttle = &t
 	}
-	switch b := r.Spec.Backend; {
-	case b.Filesystem != nil:
-		out.Backend.Filesystem = &work.Filesystem{Path: b.Filesystem.Path}
-	case b.S3 != nil:
-		s := &work.S3{
-			Bucket: b.S3.Bucket, Prefix: b.S3.Prefix, Endpoint: b.S3.Host(), Region: b.S3.Region,
-			AmbientCredentials: b.SecretName() == "",
-		}
-		if t := b.S3.TLS; t != nil {
-			s.DisableTLS, s.InsecureSkipVerify = t.DisableTLS, t.InsecureSkipVerify
-			if ca := t.CABundleRef; ca != nil {
-				if s.CAKey = ca.Key; s.CAKey == "" {
-					s.CAKey = work.DefaultCAKey
-				}
-			}
-		}
-		out.Backend.S3 = s
-	}
+	out.Backend = backendOf(r.Spec.Backend)
 	return out
 }

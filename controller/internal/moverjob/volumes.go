@@ -104,7 +104,11 @@ func volumesOf(r Request, cache work.Cache) ([]corev1.Volume, []corev1.VolumeMou
 	}
 	// kopia's connection file holds the store's keys in clear: memory only.
 	l.add("the work folder", "work", work.WorkDir, false, emptyDir(new(resource.MustParse("16Mi")), corev1.StorageMediumMemory))
-	l.add("the temporary folder", "tmp", tmpDir, false, emptyDir(new(resource.MustParse("256Mi")), ""))
+	tmp := corev1.StorageMediumDefault
+	if spec.Backend.Rclone != nil {
+		tmp = corev1.StorageMediumMemory // rclone.conf lies there, with the remote's keys in it
+	}
+	l.add("the temporary folder", "tmp", tmpDir, false, emptyDir(new(resource.MustParse("256Mi")), tmp))
 	var size *resource.Quantity
 	if cache.CapacityBytes > 0 {
 		size = resource.NewQuantity(cache.CapacityBytes, resource.BinarySI)

@@ -17,6 +17,7 @@ import (
 // Options of the controller. Every one has a flag and an environment variable; the flag wins.
 type Options struct {
 	MoverImage           string
+	RcloneMoverImage     string
 	Namespace            string
 	HTTPAddr             string
 	LeaderElect          bool
@@ -66,6 +67,7 @@ func Parse(args []string, getenv func(string) string, out io.Writer) (Options, e
 	}
 	d := leader.DefaultConfig()
 	text(&o.MoverImage, "mover-image", "KOPIUR_MOVER_IMAGE", "", "image of the mover pods; required")
+	text(&o.RcloneMoverImage, "rclone-mover-image", "KOPIUR_RCLONE_MOVER_IMAGE", "", "image of the mover pods of repositories behind rclone; by default the mover's with -rclone behind its tag")
 	text(&o.Namespace, "namespace", "KOPIUR_NAMESPACE", "", "namespace of the operator; required")
 	text(&o.HTTPAddr, "http-addr", "KOPIUR_HTTP_ADDR", ":8081", "address of /metrics, /healthz and /readyz")
 	length(&o.Leader.LeaseDuration, "lease-duration", "KOPIUR_LEASE_DURATION", d.LeaseDuration, "how long leadership is good after its last renewal")

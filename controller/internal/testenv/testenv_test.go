@@ -122,7 +122,7 @@ func bootstrapJob(t *testing.T, env *testenv.Env) *batchv1.Job {
 	r.Spec.Encryption.PasswordSecretRef.Name = "password"
 	job, err := moverjob.Build(moverjob.Request{
 		Owner: r, GVK: kopiurv1.GroupVersion.WithKind("Repository"), Letter: "r", Attempt: "1", Namespace: env.Namespace,
-		Image: "localhost/kopiur/mover:test", Repository: moverjob.FromRepository(r),
+		Image: moverjob.Images{Mover: "localhost/kopiur/mover:test"}, Repository: moverjob.FromRepository(r),
 		Operation: work.Operation{Bootstrap: &work.Bootstrap{}},
 	})
 	require.NoError(t, err)

@@ -201,7 +201,32 @@ func Where(b kopiurv1.Backend) string {
 			return "path " + b.Filesystem.Path + " on " + v.NFS.Server + ":" + v.NFS.Path
 		}
 	}
-	return "the store"
+	return whereElse(b)
+}
+
+func whereElse(b kopiurv1.Backend) string {
+	prefix := func(p string) string {
+		if p == "" {
+			return ""
+		}
+		return ", prefix " + p
+	}
+	switch {
+	case b.Azure != nil:
+		return "container " + b.Azure.Container + prefix(b.Azure.Prefix)
+	case b.GCS != nil:
+		return "bucket " + b.GCS.Bucket + prefix(b.GCS.Prefix)
+	case b.B2 != nil:
+		return "bucket " + b.B2.Bucket + prefix(b.B2.Prefix)
+	case b.SFTP != nil:
+		return "path " + b.SFTP.Path + " on " + b.SFTP.Host
+	case b.WebDAV != nil:
+		return b.WebDAV.URL // admission lets no credentials into it
+	case b.GDrive != nil:
+		return "folder " + b.GDrive.FolderID
+	default:
+		return "the store" // rclone's remotePath may hold keys
+	}
 }
 
 func size(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }

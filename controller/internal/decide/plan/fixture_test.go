@@ -44,7 +44,7 @@ func world(change ...func(*plan.World)) plan.World {
 	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	w := plan.World{
-		Snapshot: s, Policy: p, Repository: &repo, Source: claim, Image: "mover:test",
+		Snapshot: s, Policy: p, Repository: &repo, Source: claim, Image: moverjob.Images{Mover: "mover:test"},
 		Credentials: gates.Verdict{Open: true, Reason: kopiurv1.ReasonCredentialsFound}, RepositoryVolume: gates.Verdict{Open: true},
 	}
 	for _, f := range change {

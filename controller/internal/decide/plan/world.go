@@ -57,7 +57,7 @@ type World struct {
 	OtherPods []string
 
 	// Image and PullPolicy of movers.
-	Image      string
+	Image      moverjob.Images
 	PullPolicy corev1.PullPolicy
 
 	// Asked are the facts below that were looked up.

@@ -54,7 +54,7 @@ func fromPolicy(changes ...change) restore.World {
 		Credentials: gates.Credentials{Verdict: gates.Verdict{Open: true, Reason: kopiurv1.ReasonCredentialsFound}, Version: "1"},
 		Volume:      gates.Verdict{Open: true},
 		Outcome:     moverjob.Outcome{State: moverjob.Absent, Terminal: true},
-		Image:       "mover:test",
+		Image:       moverjob.Images{Mover: "mover:test"},
 	}
 	for _, c := range changes {
 		c(&w)

@@ -44,7 +44,7 @@ type World struct {
 	Strays []string
 
 	// Image of the movers.
-	Image      string
+	Image      moverjob.Images
 	PullPolicy corev1.PullPolicy
 }
 
