@@ -38,6 +38,12 @@ const (
 	ReasonInheritPinnedNoUID = "InheritPinnedNoUid"
 	// ReasonInheritOverridden is set when policy or repository name another user than the pod. Theirs was used.
 	ReasonInheritOverridden = "InheritOverridden"
+	// ReasonSlotAvailable is set when a slot is reserved for the run. Nothing to do.
+	ReasonSlotAvailable = "SlotAvailable"
+	// ReasonPinned is set when the snapshot is pinned in the repository. Nothing to do.
+	ReasonPinned = "Pinned"
+	// ReasonUnpinned is set when it is not pinned any more. Nothing to do.
+	ReasonUnpinned = "Unpinned"
 	// ReasonPinJobRunning is set while a Job pins or unpins the snapshot.
 	ReasonPinJobRunning = "PinJobRunning"
 	// ReasonPinJobFailed is set when it failed. It is tried again.

@@ -56,6 +56,9 @@ type Options struct {
 	WatchNamespaces []string
 	// Instance names this process in events, usually the pod's name.
 	Instance string
+	// MaxConcurrentJobs is how many backups may run at a time over all repositories; 0 is no limit. Restores start at once
+	// and count.
+	MaxConcurrentJobs int
 	// ReconcileConcurrency of each controller; 0 is unbounded, absent is 8.
 	ReconcileConcurrency *int
 	// Clock for decisions; the machine's where it is left out.
@@ -173,6 +176,7 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		PullPolicy:         o.MoverPullPolicy,
 		OperatorNamespace:  o.Namespace,
 		WatchNamespaces:    o.WatchNamespaces,
+		MaxConcurrentJobs:  o.MaxConcurrentJobs,
 		Concurrency:        concurrency,
 		NewQueue:           o.NewQueue,
 		SkipNameValidation: o.Embedded,

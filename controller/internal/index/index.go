@@ -35,6 +35,7 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.Snapshot{}, mapper.FieldPolicy, keys(mapper.SnapshotPolicyOf)},
 		{&kopiurv1.Snapshot{}, mapper.FieldOpenPolicy, keys(mapper.OpenSnapshotPolicyOf)},
 		{&kopiurv1.Snapshot{}, mapper.FieldAwaits, keys(mapper.SnapshotAwaits)},
+		{&kopiurv1.Snapshot{}, mapper.FieldUnfinished, keys(mapper.SnapshotUnfinished)},
 		{&kopiurv1.Snapshot{}, mapper.FieldUID, keys(mapper.SnapshotUID)},
 		{&kopiurv1.Restore{}, mapper.FieldPolicy, keys(mapper.RestorePolicyOf)},
 		{&kopiurv1.Restore{}, mapper.FieldSnapshot, keys(mapper.RestoreSnapshotOf)},

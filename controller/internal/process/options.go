@@ -23,6 +23,7 @@ type Options struct {
 	LeaderElect          bool
 	Leader               leader.Config
 	ReconcileConcurrency int
+	MaxConcurrentJobs    int
 	WorkerThreads        int
 	LogFormat            string
 	LogLevel             string
@@ -75,6 +76,7 @@ func Parse(args []string, getenv func(string) string, out io.Writer) (Options, e
 	length(&o.Leader.RenewPeriod, "renew-period", "KOPIUR_RENEW_PERIOD", d.RenewPeriod, "pause between rounds of renewals")
 	length(&o.Leader.RetryPeriod, "retry-period", "KOPIUR_RETRY_PERIOD", d.RetryPeriod, "pause between attempts to renew")
 	number(&o.ReconcileConcurrency, "reconcile-concurrency", "KOPIUR_RECONCILE_CONCURRENCY", deps.DefaultConcurrency, "objects of one kind that are reconciled at a time; 0 is unbounded")
+	number(&o.MaxConcurrentJobs, "max-concurrent-jobs", "KOPIUR_MAX_CONCURRENT_JOBS", 0, "backups that run at a time over all repositories; 0 is unbounded")
 	number(&o.WorkerThreads, "worker-threads", "KOPIUR_WORKER_THREADS", 2, "threads that run Go code at a time")
 	text(&o.LogFormat, "log-format", "KOPIUR_LOG_FORMAT", "text", "text or json")
 	text(&o.LogLevel, "log-level", "KOPIUR_LOG_LEVEL", "info", "error, warn, info, debug, or a number: the higher the more")
@@ -112,6 +114,8 @@ func (o Options) validate() error {
 		return missing("namespace", "KOPIUR_NAMESPACE")
 	case o.ReconcileConcurrency < 0:
 		return fmt.Errorf("--reconcile-concurrency=%d: must not be negative", o.ReconcileConcurrency)
+	case o.MaxConcurrentJobs < 0:
+		return fmt.Errorf("--max-concurrent-jobs=%d: must not be negative", o.MaxConcurrentJobs)
 	case o.WorkerThreads < 1:
 		return fmt.Errorf("--worker-threads=%d: must be at least 1", o.WorkerThreads)
 	}

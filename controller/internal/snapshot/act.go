@@ -19,6 +19,7 @@ import (
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -41,18 +42,22 @@ type scope struct {
 	w       plan.World
 	plan    plan.Plan
 	patcher *loop.Patcher
+	now     time.Time
 }
 
 // carried are the conditions about what was passed before the mover started.
 var carried = []string{
 	kopiurv1.ConditionRepositoryReady, kopiurv1.ConditionCredentialsAvailable, kopiurv1.ConditionMoverPermitted,
 	kopiurv1.ConditionSourcePVCAvailable, kopiurv1.ConditionSourceStaged, kopiurv1.ConditionMetadataAltered,
+	kopiurv1.ConditionRepositorySlotAvailable,
 }
 
 // act does the one thing that was decided. Status is changed in memory only; the patcher writes it.
 func (r *Reconciler) act(ctx context.Context, s *scope) (ctrl.Result, error) {
 	st := &s.obj.Status
-	if s.plan.Action != plan.Rest && s.plan.Action != plan.Retire && s.plan.Action != plan.Reap {
+	switch s.plan.Action {
+	case plan.Rest, plan.Retire, plan.Reap, plan.PinStart, plan.PinWait, plan.PinRecord, plan.PinFail:
+	default:
 		s.begin()
 	}
 	if s.plan.Phase != "" {
@@ -79,6 +84,8 @@ func (r *Reconciler) act(ctx context.Context, s *scope) (ctrl.Result, error) {
 	case plan.Reap:
 		s.rest()
 		return ctrl.Result{RequeueAfter: settleAfter}, moverjob.Reap(ctx, r.Client, s.plan.Job)
+	case plan.PinStart, plan.PinWait, plan.PinRecord, plan.PinFail:
+		return r.pin(ctx, s)
 	case plan.Rest:
 		s.rest()
 	}
@@ -102,6 +109,16 @@ func (s *scope) begin() {
 	}
 	if s.plan.Carry {
 		s.patcher.Carry(carried...)
+	}
+	switch {
+	case !s.plan.Preflight:
+		st.PreflightSince = ""
+	case st.PreflightSince == "":
+		st.PreflightSince = s.now.UTC().Format(time.RFC3339)
+	}
+	if s.plan.Reason == kopiurv1.ReasonWaitingForSlot {
+		// Those who count the waiting go by it.
+		st.Resolved = new(plan.ResolvedOf(s.obj, s.w.Policy))
 	}
 	for _, c := range s.plan.Conditions {
 		s.set(c)
@@ -257,6 +274,17 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (ctrl.Result, error) 
 			logf.FromContext(ctx).V(1).Info("Recording without a log", "reason", err.Error())
 		}
 	}
+	s.patcher.Conditions.Drop(kopiurv1.ConditionRepositorySlotAvailable) // given back
+	if rec.Phase == kopiurv1.SnapshotSucceeded {
+		before, err := r.previous(ctx, s.obj, id)
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if c := plan.Shrunk(before, rec.Stats); c != nil {
+			rec.Conditions = append(rec.Conditions, *c)
+			s.patcher.Emit(loop.Warning(c.Reason, actionSnapshot, "%s", c.Message))
+		}
+	}
 	for _, c := range rec.Conditions {
 		s.set(c)
 	}
@@ -266,6 +294,33 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (ctrl.Result, error) 
 	}
 	s.patcher.Ready(rec.Reason, "%s", rec.Message)
 	return ctrl.Result{RequeueAfter: settleAfter}, nil
+}
+
+// previous are the numbers of the newest success of the same identity in the same repository, nil where there is none.
+func (r *Reconciler) previous(ctx context.Context, obj *kopiurv1.Snapshot, id kopiurv1.Identity) (*kopiurv1.SnapshotStats, error) {
+	if obj.Spec.PolicyRef == nil {
+		return nil, nil //nolint:nilnil // nothing to compare with is an answer
+	}
+	var list kopiurv1.SnapshotList
+	key := mapper.Named(obj.Namespace, obj.Spec.PolicyRef.Name)
+	if err := r.Client.List(ctx, &list, client.MatchingFields{mapper.FieldPolicy: key}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the snapshots of policy %s: %w", key, err)
+	}
+	var newest *kopiurv1.Snapshot
+	for i := range list.Items {
+		s := &list.Items[i]
+		if s.UID == obj.UID || s.Status.Phase != kopiurv1.SnapshotSucceeded || s.Status.Snapshot == nil || s.Status.Timing == nil ||
+			s.Status.Snapshot.Identity != id || s.Labels[kopiurv1.LabelRepositoryUID] != obj.Labels[kopiurv1.LabelRepositoryUID] {
+			continue
+		}
+		if newest == nil || s.Status.Timing.EndTime > newest.Status.Timing.EndTime {
+			newest = s
+		}
+	}
+	if newest == nil {
+		return nil, nil //nolint:nilnil // the first one has nothing to compare with
+	}
+	return newest.Status.Stats, nil
 }
 
 // identityOf is what the Job was told, not what the policy says by now: that is where the data lies.

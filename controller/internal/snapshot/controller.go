@@ -7,9 +7,11 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,6 +44,7 @@ type Reconciler struct {
 	// watchStaged starts the watch on VolumeSnapshots. It is done at the first one that is waited for, because the kind
 	// may be absent from the cluster or appear later.
 	watchStaged func() error
+	pool        pool
 	watching    sync.Mutex
 	watched     bool
 }
@@ -54,6 +57,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	}
 	w, p, err := r.observe(ctx, obj)
 	if err == nil {
+		if !past(p, obj) {
+			r.pool.release(obj.UID)
+		}
 		// Before the patcher, which locks on the resourceVersion that this changes.
 		err = r.label(ctx, obj, w, p)
 	}
@@ -62,7 +68,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return r.act(ctx, &scope{obj: obj, w: w, plan: p, patcher: patcher})
+	return r.act(ctx, &scope{obj: obj, w: w, plan: p, patcher: patcher, now: r.Clock.Now()})
+}
+
+// past reports whether a Snapshot is past the gate of slots, or waits at it.
+func past(p plan.Plan, obj *kopiurv1.Snapshot) bool {
+	switch p.Action {
+	case plan.Start, plan.Stage, plan.Follow:
+		return true
+	case plan.Wait:
+		return active(obj) || slices.ContainsFunc(p.Conditions, func(c metav1.Condition) bool { return c.Type == kopiurv1.ConditionRepositorySlotAvailable })
+	default:
+		return false
+	}
 }
 
 // observe reads what the decision needs and no more: whatever costs a request is read only when it is asked for.

@@ -44,7 +44,7 @@ func get[T client.Object](ctx context.Context, c client.Reader, key client.Objec
 
 // world reads everything that the caches hold. A finished Snapshot needs its Job and its copy, and nothing else.
 func (r *Reconciler) world(ctx context.Context, s *kopiurv1.Snapshot) (plan.World, error) {
-	w := plan.World{Snapshot: s, Image: r.MoverImage, PullPolicy: r.PullPolicy}
+	w := plan.World{Snapshot: s, Image: r.MoverImage, PullPolicy: r.PullPolicy, ClusterLimit: r.MaxConcurrentJobs}
 	if s.DeletionTimestamp != nil {
 		return w, nil
 	}
@@ -64,10 +64,62 @@ func (r *Reconciler) world(ctx context.Context, s *kopiurv1.Snapshot) (plan.Worl
 		}
 	}
 	if s.Status.Phase.Terminal() && !plan.Reopens(s) {
-		return w, nil
+		err = r.pinReferents(ctx, &w)
+		return w, err
 	}
 	err = r.referents(ctx, &w)
 	return w, err
+}
+
+// pinReferents reads what pinning a finished snapshot takes. The policy may be gone by now; the repository is the one that
+// was recorded.
+func (r *Reconciler) pinReferents(ctx context.Context, w *plan.World) error {
+	s := w.Snapshot
+	if !plan.Pinnable(s) {
+		return nil
+	}
+	var err error
+	if w.PinJobs, err = r.pinJobs(ctx, s); err != nil || len(w.PinJobs) > 0 || !plan.PinDue(s) {
+		return err
+	}
+	if ref := s.Spec.PolicyRef; ref != nil {
+		pol, ok, err := get(ctx, r.Client, client.ObjectKey{Namespace: s.Namespace, Name: ref.Name}, &kopiurv1.SnapshotPolicy{})
+		if err != nil {
+			return err
+		}
+		if ok {
+			w.Policy = pol
+		}
+	}
+	ref := plan.RepositoryOf(s, w.Policy)
+	if res := s.Status.Resolved; res != nil && res.Repository != nil {
+		ref = new(res.Repository.In(s.Namespace))
+	}
+	if ref == nil {
+		return nil
+	}
+	return r.repository(ctx, w, *ref)
+}
+
+// repository reads a repository and whether what its movers mount is in the Snapshot's namespace.
+func (r *Reconciler) repository(ctx context.Context, w *plan.World, ref kopiurv1.RepositoryRef) error {
+	repo, err := moverjob.Load(ctx, r.Client, ref, r.OperatorNamespace)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("observe: %w", err)
+	}
+	w.Repository = &repo
+	creds, err := gates.CheckCredentials(ctx, r.Client, repo, w.Snapshot.Namespace)
+	if err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	w.Credentials = creds.Verdict
+	if w.RepositoryVolume, err = gates.CheckVolume(ctx, r.Client, repo, w.Snapshot.Namespace); err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	return nil
 }
 
 // referents reads what the Snapshot names, directly and through its policy.
@@ -85,23 +137,13 @@ func (r *Reconciler) referents(ctx context.Context, w *plan.World) error {
 	if ref == nil {
 		return nil
 	}
-	repo, err := moverjob.Load(ctx, r.Client, *ref, r.OperatorNamespace)
-	switch {
-	case err == nil:
-		w.Repository = &repo
+	if err := r.repository(ctx, w, *ref); err != nil {
+		return err
+	}
+	if w.Repository != nil {
 		if err := r.kin(ctx, w); err != nil {
 			return err
 		}
-		creds, err := gates.CheckCredentials(ctx, r.Client, repo, s.Namespace)
-		if err != nil {
-			return fmt.Errorf("observe: %w", err)
-		}
-		w.Credentials = creds.Verdict
-		if w.RepositoryVolume, err = gates.CheckVolume(ctx, r.Client, repo, s.Namespace); err != nil {
-			return fmt.Errorf("observe: %w", err)
-		}
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("observe: %w", err)
 	}
 	source := plan.SourceOf(s, pol)
 	if source.PVC == nil {
@@ -184,9 +226,31 @@ func (r *Reconciler) look(ctx context.Context, w *plan.World, ask plan.Ask) erro
 		return r.lookAtVolume(ctx, w)
 	case plan.AskVolumeSnapshot:
 		return r.lookAtVolumeSnapshot(ctx, w)
+	case plan.AskPods:
+		return r.lookAtPods(ctx, w)
+	case plan.AskSlot:
+		v, err := r.pool.admit(ctx, r.Client, *w)
+		if err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+		w.Slot = v
 	case plan.AskClaimEvent:
 		if w.StagedClaim != nil {
 			w.ClaimEvent = r.newestWarning(ctx, w.StagedClaim)
+		}
+	}
+	return nil
+}
+
+// lookAtPods reads the pods of the namespace that are no movers.
+func (r *Reconciler) lookAtPods(ctx context.Context, w *plan.World) error {
+	var pods corev1.PodList
+	if err := r.Live.List(ctx, &pods, client.InNamespace(w.Snapshot.Namespace)); err != nil {
+		return fmt.Errorf("list the pods of namespace %s: %w", w.Snapshot.Namespace, err)
+	}
+	for i := range pods.Items {
+		if pods.Items[i].Labels[kopiurv1.LabelManagedBy] != kopiurv1.ManagedByValue {
+			w.Neighbours = append(w.Neighbours, pods.Items[i])
 		}
 	}
 	return nil

@@ -34,6 +34,8 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 		// A status that we wrote wakes us as well: the turn after it retires the Job and removes the copy.
 		For(&kopiurv1.Snapshot{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		Watches(&batchv1.Job{}, index.Coalesced(index.JobOwner(plan.GVK))).
+		Watches(&batchv1.Job{}, r.freed()).
+		Watches(&kopiurv1.Snapshot{}, r.freed()).
 		Watches(&corev1.Pod{}, index.Coalesced(index.PodOwnerByUID(c, plan.GVK))).
 		// A staged claim wakes its Snapshot, any claim those that wait for one.
 		Watches(&corev1.PersistentVolumeClaim{}, index.Coalesced(index.JobOwner(plan.GVK))).

@@ -54,6 +54,9 @@ func Succeed(c Call) Play {
 			SnapshotID: "k" + c.Spec.RequestID, RootID: "kroot", StartTime: r.StartTime, EndTime: r.EndTime,
 			SizeBytes: 4096, FileCount: 3, DirCount: 1, BytesNew: 4096, FilesNew: 3, BytesUploaded: 2048,
 		}
+	case op.Pin != nil:
+		// Pinning rewrites the manifest, and with it the id.
+		r.Pin = &work.PinResult{SnapshotID: op.Pin.Snapshot.SnapshotID + "p", StartTime: op.Pin.Snapshot.StartTime, Pinned: op.Pin.Pinned, Changed: true}
 	case op.Resolve != nil:
 		r.Resolve = &work.ResolveResult{Resolution: work.ResolutionFound, SnapshotID: "kfound", StartTime: r.StartTime, Identity: &op.Resolve.Identity, Candidates: 1}
 	case op.Restore != nil:
@@ -67,6 +70,7 @@ func Fail(c Call, code work.Code, message string) Play {
 	p := Succeed(c)
 	p.Result.Code, p.Result.Message = code, message
 	p.Result.Bootstrap, p.Result.Snapshot, p.Result.Resolve, p.Result.Restore = nil, nil, nil, nil
+	p.Result.Pin = nil
 	return p
 }
 

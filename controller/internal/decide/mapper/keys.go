@@ -107,6 +107,17 @@ func SnapshotAwaits(s *kopiurv1.Snapshot) []string {
 	return awaits(s.Status.Conditions, s.Namespace, s.Status.Phase == kopiurv1.SnapshotFailed)
 }
 
+// Unfinished is the one key of FieldUnfinished.
+const Unfinished = "yes"
+
+// SnapshotUnfinished files the Snapshots whose run is not over: those that are counted where runs are limited.
+func SnapshotUnfinished(s *kopiurv1.Snapshot) []string {
+	if s.Status.Phase.Terminal() || s.Status.Phase == kopiurv1.SnapshotDeleting {
+		return nil
+	}
+	return []string{Unfinished}
+}
+
 // SnapshotUID is the UID of a Snapshot whose movers still matter: it is not finished, or its copy waits for their end.
 func SnapshotUID(s *kopiurv1.Snapshot) []string {
 	if !snapshotOpen(s) && s.Status.Staged == nil {

@@ -21,6 +21,8 @@ const (
 	FieldClaim = "kopiur.claim"
 	// FieldAwaits is on Snapshots and Restores: what they wait for.
 	FieldAwaits = "kopiur.awaits"
+	// FieldUnfinished is on Snapshots whose run is not over.
+	FieldUnfinished = "kopiur.unfinished"
 	// FieldUID is on Snapshots that may still change, or whose copy is not gone yet.
 	FieldUID = "kopiur.uid"
 )

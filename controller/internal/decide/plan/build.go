@@ -87,6 +87,9 @@ func Labels(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy, r *moverjob.Reposi
 
 // Layers are the mover settings above the repository's, weakest first.
 func Layers(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) []*kopiurv1.MoverSpec {
+	if p == nil {
+		return []*kopiurv1.MoverSpec{s.Spec.Mover}
+	}
 	return []*kopiurv1.MoverSpec{p.Spec.Mover, s.Spec.Mover}
 }
 

@@ -158,7 +158,7 @@ func settle(w World, now time.Time) Plan {
 	if w.Snapshot.Status.Staged != nil && len(w.OtherPods) == 0 {
 		return unstage(w, p)
 	}
-	return p
+	return pin(w, p, now)
 }
 
 // unstage removes the copy, one object at a time.

@@ -14,6 +14,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
+	"github.com/kopiur/kopiur/controller/internal/decide/slots"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -76,7 +77,7 @@ func (g *walk) ask(a Ask) bool {
 func gate(w World, attempt int32, now time.Time) Plan {
 	g := &walk{w: w, now: now, attempt: attempt, p: Plan{Attempt: attempt, Reopened: Reopens(w.Snapshot)}}
 	for _, pass := range []func(){
-		g.policy, g.repository, g.identity, g.credentials, g.source, g.privilege, g.use, g.others, g.staging,
+		g.policy, g.repository, g.identity, g.preflight, g.credentials, g.source, g.privilege, g.use, g.others, g.slot, g.staging,
 	} {
 		pass()
 		if g.done {
@@ -100,7 +101,7 @@ func (g *walk) policy() {
 	case pol == nil || pol.DeletionTimestamp != nil:
 		g.hold("", kopiurv1.ReasonMissingDependency, 0, "SnapshotPolicy %s/%s does not exist", s.Namespace, ref.Name)
 		return
-	case pol.Spec.Suspend:
+	case pol.Spec.Suspend && !g.begun():
 		g.p.Conditions = append(g.p.Conditions, condition(kopiurv1.ConditionSuspended, true, kopiurv1.ReasonSuspended, "SnapshotPolicy "+pol.Name+" is suspended"))
 		g.hold("", kopiurv1.ReasonSuspended, 0, "SnapshotPolicy %s is suspended: set its spec.suspend to false to go on", pol.Name)
 		return
@@ -267,6 +268,44 @@ func (g *walk) use() {
 func (g *walk) others() {
 	if n := len(g.w.OtherPods); n > 0 {
 		g.hold("", kopiurv1.ReasonMoverStarting, time.Minute, "pod %s of an earlier attempt has not ended yet", list(g.w.OtherPods))
+	}
+}
+
+// begun reports whether the run has done something already that must not be left half done: what only keeps new runs from
+// starting does not stop it.
+func (g *walk) begun() bool { return g.w.Snapshot.Status.Staged != nil }
+
+// limits of runs that this Snapshot is subject to.
+func limits(w World) slots.Limits {
+	l := slots.Limits{Cluster: w.ClusterLimit}
+	if c := w.Repository.Spec.Concurrency; c != nil {
+		l.Repository = int(c.MaxConcurrentJobs)
+	}
+	if u := w.Policy.Spec.Upload; u != nil {
+		l.Policy = int(u.MaxParallelSnapshots)
+	}
+	return l
+}
+
+// Limits is limits for those who count the others.
+func Limits(w World) slots.Limits { return limits(w) }
+
+// slot waits for a place beside the other runs. A run that has one keeps it until it ends.
+func (g *walk) slot() {
+	const kind = kopiurv1.ConditionRepositorySlotAvailable
+	if !limits(g.w).Any() {
+		return
+	}
+	if g.ask(AskSlot) {
+		return
+	}
+	switch v := g.w.Slot; {
+	case v.Admitted:
+		g.pass(kind, kopiurv1.ReasonSlotAvailable, "a slot is reserved for this run")
+	case v.State == slots.Parked:
+		g.hold("", kopiurv1.ReasonWaitingForSlot, 0, "%s", v.Message)
+	default:
+		g.hold(kind, kopiurv1.ReasonWaitingForSlot, 0, "%s", v.Message)
 	}
 }
 

@@ -148,3 +148,19 @@ func Altered(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy, rec kopiurv1.Reco
 		fmt.Sprintf("source.readOnly is false, so the kubelet set group %d and group permissions on the files before they were read: owners and modes in the snapshot are not those of the application", *rec.FSGroup))
 	return &c
 }
+
+// Shrunk is the condition of a source that has lost nearly all its files since the previous snapshot, nil where it has
+// not. The snapshot is what was asked for, and so a success; but retention may be about to delete the last one that has the
+// files, and nobody must hear of that only then (acceptance K-2).
+func Shrunk(before, after *kopiurv1.SnapshotStats) *metav1.Condition {
+	if before == nil || after == nil {
+		return nil
+	}
+	was, is := before.Files, after.Files
+	if emptied, tenth := was > 0 && is == 0, was >= 100 && is*10 <= was; !emptied && !tenth {
+		return nil
+	}
+	c := condition(kopiurv1.ConditionSourceShrunk, true, kopiurv1.ReasonSourceShrunk,
+		fmt.Sprintf("the source has %d files and had %d in the previous snapshot: look at the volume before retention deletes the snapshots that have them", is, was))
+	return &c
+}

@@ -12,6 +12,7 @@ import (
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
+	"github.com/kopiur/kopiur/controller/internal/decide/slots"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -34,6 +35,10 @@ const (
 	AskVolumeSnapshot
 	// AskClaimEvent: the newest warning about the staged claim.
 	AskClaimEvent
+	// AskPods: all pods of the Snapshot's namespace.
+	AskPods
+	// AskSlot: whether this run may start beside the others.
+	AskSlot
 )
 
 // World is one Snapshot and what it depends on. A nil object does not exist.
@@ -53,6 +58,8 @@ type World struct {
 	// Job of the present attempt (see Current) and its pods.
 	Job  *batchv1.Job
 	Pods []corev1.Pod
+	// PinJobs are the Jobs that pin or unpin the finished snapshot; there is at most one.
+	PinJobs []JobPods
 	// OtherPods are pods of this Snapshot's other Jobs that have not ended.
 	OtherPods []string
 
@@ -67,6 +74,17 @@ type World struct {
 	Volume         staging.Input
 	VolumeSnapshot *staging.Snapshot
 	ClaimEvent     string
+	// Neighbours are the pods of the namespace that are no movers.
+	Neighbours []corev1.Pod
+	Slot       slots.Verdict
+	// ClusterLimit is how many runs the controller allows at a time; 0 is no limit.
+	ClusterLimit int
+}
+
+// JobPods is a Job and its pods.
+type JobPods struct {
+	Job  *batchv1.Job
+	Pods []corev1.Pod
 }
 
 func (w World) asked(a Ask) bool { return w.Asked&a != 0 }
@@ -96,6 +114,11 @@ const (
 	Retire Action = "Retire"
 	// Reap: delete the Job.
 	Reap Action = "Reap"
+	// PinStart, PinWait, PinRecord and PinFail bring the pin of a finished snapshot in line; its other conditions stay.
+	PinStart  Action = "PinStart"
+	PinWait   Action = "PinWait"
+	PinRecord Action = "PinRecord"
+	PinFail   Action = "PinFail"
 )
 
 // Plan is the answer.
@@ -124,6 +147,8 @@ type Plan struct {
 	Removal staging.Removal
 	Outcome moverjob.Outcome
 	Failure *kopiurv1.Failure
+	// Preflight: the wait is for the policy's checks.
+	Preflight bool
 	// Reopened: an earlier failure is void.
 	Reopened bool
 }
