@@ -99,7 +99,7 @@ for module in "${modules[@]}"; do
 		CGO_ENABLED=1 run_go "$module" "$module" -race ${module_tags:+-tags "$module_tags"} ./...
 	fi
 	if [[ $module == mover && -z $short ]]; then
-		KOPIUR_KOPIA_CLI=$(hack/tool kopia) run_go mover-interop mover -tags interop ./internal/interop
+		KOPIUR_KOPIA_CLI=$(hack/tool kopia) KOPIUR_VERSITYGW=$(hack/tool versitygw) run_go mover-interop mover -tags interop ./internal/interop
 	fi
 done
 

@@ -61,9 +61,3 @@ func (r *Repository) Delete(ctx, look context.Context, keys []Key) ([]Deletion, 
 	}
 	return out, nil
 }
-
-// LocksBlobs reports that blobs of the repository are locked for a time after they are written (D-11).
-func (r *Repository) LocksBlobs(ctx context.Context) bool {
-	c, err := r.rep.FormatManager().BlobCfgBlob(ctx)
-	return err == nil && c.IsRetentionEnabled()
-}

@@ -42,6 +42,8 @@ type Maintained struct {
 	IndexBlobBytes int64
 	// Epoch is nil in an old format.
 	Epoch *int64
+	// Unprolonged is how many blobs the store refused to lock anew.
+	Unprolonged int64
 }
 
 // scheduleBlob is where kopia keeps its runs; its time is the store's.
@@ -72,7 +74,7 @@ func (r *Repository) Maintain(ctx context.Context, m Maintenance) (Maintained, e
 		if err != nil {
 			return fmt.Errorf("read the maintenance schedule: %w", err)
 		}
-		if err := r.runMaintenance(ctx, w, m); err != nil {
+		if err := r.runMaintenance(ctx, w, m, &out); err != nil {
 			return err
 		}
 		after, err := maintenance.GetSchedule(ctx, w)
@@ -135,7 +137,7 @@ func (r *Repository) allDecodable(ctx context.Context) error {
 	return nil
 }
 
-func (r *Repository) runMaintenance(ctx context.Context, w repo.DirectRepositoryWriter, m Maintenance) error {
+func (r *Repository) runMaintenance(ctx context.Context, w repo.DirectRepositoryWriter, m Maintenance, out *Maintained) error {
 	mode := maintenance.ModeQuick
 	if m.Full {
 		mode = maintenance.ModeFull
@@ -146,12 +148,19 @@ func (r *Repository) runMaintenance(ctx context.Context, w repo.DirectRepository
 	err := maintenance.RunExclusive(ctx, w, mode, false, func(ctx context.Context, p maintenance.RunParameters) error {
 		entered = true
 		p.Params.ListParallelism = max(m.Parallel, 1)
+		extend := p.Params.ExtendObjectLocks && m.Full
+		p.Params.ExtendObjectLocks = false // here, not in the repository
 		if m.Full {
 			if err := snapshotgc.Run(ctx, w, true, maintenance.SafetyFull, p.MaintenanceStartTime); err != nil {
 				return err //nolint:wrapcheck // says what it was doing
 			}
 		}
-		return maintenance.Run(ctx, p, maintenance.SafetyFull) //nolint:wrapcheck // says what it was doing
+		if err := maintenance.Run(ctx, p, maintenance.SafetyFull); err != nil || !extend {
+			return err //nolint:wrapcheck // says what it was doing
+		}
+		var err error
+		out.Unprolonged, err = r.prolong(ctx, w, max(m.Parallel, 1)*locksPerFile)
+		return err
 	})
 	var foreign maintenance.NotOwnedError
 	switch {

@@ -50,6 +50,10 @@ type Mirrored struct {
 	Extra int64
 	// Lost blobs are named by the source's indexes, and the source does not hold them; the destination does.
 	Lost int64
+	// Locked blobs are under object lock at the destination for a period from now on; of Unprolonged ones the store refused
+	// to prolong the lock. Unlocked: the source asks for locks, and the destination has none.
+	Locked, Unprolonged int64
+	Unlocked            bool
 }
 
 // BlobCount counts blobs and their bytes.
@@ -74,6 +78,7 @@ func (r *Repository) Mirror(ctx context.Context, m Mirror) (Mirrored, error) {
 	}
 	defer w.dst.Close(context.WithoutCancel(ctx))
 	err := w.run(ctx)
+	w.out.Locked, w.out.Unprolonged, w.out.Unlocked = w.locks.count.Load(), w.locks.refused.Load(), w.locks.impossible.Load()
 	return w.out, err
 }
 
@@ -88,6 +93,7 @@ type mirror struct {
 	begun bool
 	// untimed: the destination cannot keep times.
 	untimed atomic.Bool
+	locks   mirrorLocks
 
 	at  destinationState
 	out Mirrored
@@ -123,6 +129,9 @@ func (w *mirror) run(ctx context.Context) error {
 		// A repository has both from its first minute. Whatever happened to this one must not happen to its copy.
 		return AtSource(fmt.Errorf("%w: the %s holds no data", ErrSourceEmpty, w.repo.storage))
 	}
+	if err := w.plan(ctx); err != nil {
+		return AtSource(err)
+	}
 	if err := w.begin(ctx); err != nil {
 		return AtDestination(err)
 	}
@@ -147,6 +156,9 @@ func (w *mirror) run(ctx context.Context) error {
 		}
 	}
 	if err := w.verify(ctx, src); err != nil {
+		return AtDestination(err)
+	}
+	if err := w.prolong(ctx, src, dst); err != nil {
 		return AtDestination(err)
 	}
 	if err := w.finish(ctx, src); err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/kopia/kopia/repo/blob"
 	"golang.org/x/sync/errgroup"
@@ -163,7 +164,7 @@ func (w *mirror) load(ctx context.Context, m blob.Metadata, into *blobBuffer) (b
 }
 
 func (w *mirror) put(ctx context.Context, m blob.Metadata, data blob.Bytes) error {
-	o := blob.PutOptions{}
+	o := w.locks.options(m.BlobID)
 	if w.Times && !w.untimed.Load() {
 		o.SetModTime = m.Timestamp
 	}
@@ -172,10 +173,21 @@ func (w *mirror) put(ctx context.Context, m blob.Metadata, data blob.Bytes) erro
 		if w.untimed.CompareAndSwap(false, true) {
 			w.Log("warn", "The destination cannot keep the source's times")
 		}
-		err = w.dst.PutBlob(ctx, m.BlobID, data, blob.PutOptions{})
+		o.SetModTime = time.Time{}
+		err = w.dst.PutBlob(ctx, m.BlobID, data, o)
+	}
+	if o.HasRetentionOptions() && cannotLock(err) {
+		// Every other reason that it may have is met again.
+		o.RetentionMode, o.RetentionPeriod = "", 0
+		if err = w.dst.PutBlob(ctx, m.BlobID, data, o); err == nil {
+			w.locks.impossible.Store(true)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%w: write blob %s: %w", ErrStorage, m.BlobID, err)
+	}
+	if o.HasRetentionOptions() {
+		w.locks.count.Add(1)
 	}
 	return nil
 }

@@ -33,9 +33,9 @@ func (r *Repository) Own(ctx context.Context, rule OwnerRule) (MaintenanceOwner,
 	if err != nil {
 		return MaintenanceOwner{}, fmt.Errorf("%w: read maintenance parameters: %w", ErrStorage, err)
 	}
-	p, err := maintenance.GetParams(ctx, r.rep)
+	p, err := r.maintenanceParams(ctx)
 	if err != nil {
-		return MaintenanceOwner{}, fmt.Errorf("%w: read maintenance parameters: %w", ErrStorage, err)
+		return MaintenanceOwner{}, err
 	}
 	out := MaintenanceOwner{Owner: p.Owner}
 	if !has {

@@ -34,6 +34,9 @@ type BlobRetention struct {
 type Parameters struct {
 	Epoch     Epoch
 	Retention BlobRetention
+	// Extends: each full maintenance locks anew what is still there. LeastExtended is the shortest period that lets it.
+	Extends       bool
+	LeastExtended time.Duration
 }
 
 // Parameters reads what the repository has.
@@ -51,6 +54,11 @@ func (r *Repository) Parameters(ctx context.Context) (Parameters, error) {
 	if blobs.IsRetentionEnabled() {
 		out.Retention = BlobRetention{Compliance: blobs.RetentionMode == blob.Compliance, Period: blobs.RetentionPeriod}
 	}
+	p, err := r.maintenanceParams(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Extends, out.LeastExtended = p.ExtendObjectLocks, leastExtended(p)
 	return out, nil
 }
 
@@ -108,7 +116,11 @@ func (r *Repository) Differs(ctx context.Context, c Change) (bool, error) {
 		return false, err
 	}
 	mp, blobs := c.applied(before, beforeBlobs)
-	return mp != before || blobs != beforeBlobs, nil
+	if mp != before || blobs != beforeBlobs {
+		return true, nil
+	}
+	p, err := r.maintenanceParams(ctx)
+	return err == nil && c.extends(blobs, p) != p.ExtendObjectLocks, err
 }
 
 // applied is what a repository with these parameters has after the change.
@@ -148,9 +160,9 @@ func (r *Repository) checkParameters(ctx context.Context, mp format.MutableParam
 	if kind := r.rep.BlobReader().ConnectionInfo().Type; !locksObjects[kind] {
 		return fmt.Errorf("%w: blob retention: a %s repository cannot lock blobs, only an object store can", ErrInvalidOption, kind)
 	}
-	p, err := maintenance.GetParams(ctx, r.rep)
+	p, err := r.maintenanceParams(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: read maintenance parameters: %w", ErrStorage, err)
+		return err
 	}
 	if err := maintenance.CheckExtendRetention(ctx, blobs, p); err != nil {
 		return fmt.Errorf("%w: blob retention: %w", ErrInvalidOption, err)

@@ -121,6 +121,7 @@ func TestBlobRetention(t *testing.T) {
 	require.True(t, changed)
 	assert.Equal(t, int64(2), locked.Load(), "the two blobs that describe the repository")
 	assert.Equal(t, want, parametersOf(t, c).Retention)
+	assert.False(t, parametersOf(t, c).Extends)
 
 	c.WorkDir = t.TempDir()
 	r, err = Open(ctx, c)
@@ -158,6 +159,49 @@ func TestAStoreThatCannotLockLeavesTheRepositoryAsItWas(t *testing.T) {
 	_, err := r.SetParameters(ctx, Change{Epoch: Epoch{AdvanceOnCount: 33}, Retention: &BlobRetention{Period: 48 * time.Hour}})
 	require.ErrorIs(t, err, ErrStorage)
 	assert.Equal(t, before, parametersOf(t, c))
+}
+
+// D-11: locks that are long enough are prolonged by full maintenance, whoever made the repository.
+func TestLocksAreExtended(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		change  *BlobRetention
+		extends bool
+		refused error
+	}
+	days := func(n int) *BlobRetention { return &BlobRetention{Period: time.Duration(n) * 24 * time.Hour} }
+	for name, steps := range map[string][]step{
+		"from two days on":                           {{change: days(2), extends: true}},
+		"not those of a day, which end before":       {{change: days(1)}},
+		"once they are longer":                       {{change: days(1)}, {change: days(3), extends: true}},
+		"still, where nobody says anything of locks": {{change: days(2), extends: true}, {extends: true}},
+		"no more, where nothing is locked any more":  {{change: days(2), extends: true}, {change: &BlobRetention{}}, {change: days(1)}},
+		"and are not let end by a shorter period":    {{change: days(3), extends: true}, {change: days(1), extends: true, refused: ErrInvalidOption}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := s3Server(t, false, nil)
+			c, _ := created(t, Storage{S3: &s})
+			for i, st := range steps {
+				change := Change{Retention: st.change}
+				with(t, c, func(r *Repository) {
+					_, err := r.SetParameters(t.Context(), change)
+					require.ErrorIs(t, err, st.refused)
+				})
+				if st.refused == nil {
+					with(t, c, func(r *Repository) {
+						require.NoError(t, r.ExtendLocks(t.Context(), change))
+						differs, err := r.Differs(t.Context(), change)
+						require.NoError(t, err)
+						assert.False(t, differs)
+					})
+				}
+				p := parametersOf(t, c)
+				assert.Equal(t, st.extends, p.Extends, "step %d", i)
+				assert.Equal(t, 48*time.Hour, p.LeastExtended)
+			}
+		})
+	}
 }
 
 func TestRetentionMustOutlastItsExtension(t *testing.T) {

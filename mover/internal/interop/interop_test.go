@@ -30,6 +30,8 @@ type bench struct {
 	kopia, mover       string
 	root, repo, source string
 	socket             string
+	// backend is where the repository is, a folder where it says nothing.
+	backend work.Backend
 }
 
 func newBench(t *testing.T) *bench {
@@ -79,8 +81,12 @@ func (b *bench) fill() {
 // run does one operation with the mover.
 func (b *bench) run(id string, o work.Operation) work.Result {
 	b.t.Helper()
+	backend := b.backend
+	if backend == (work.Backend{}) {
+		backend = work.Backend{Filesystem: &work.Filesystem{Path: b.repo}}
+	}
 	spec, err := work.EncodeSpec(work.Spec{RequestID: id, Operation: o, Repository: work.Repository{
-		Name: "interop", Backend: work.Backend{Filesystem: &work.Filesystem{Path: b.repo}},
+		Name: "interop", Backend: backend,
 		PasswordKey: work.DefaultPasswordKey, Username: "kopiur", Hostname: "kopiur-interop",
 	}})
 	require.NoError(b.t, err)

@@ -73,16 +73,21 @@ func connect(ctx context.Context, spec work.Spec, c engine.Connection) (_ *engin
 // one reads is what the store has (C-10). It returns nil where no connection is left.
 func apply(ctx context.Context, env op.Env, c engine.Connection, r *engine.Repository, want engine.Change) (*engine.Repository, error) {
 	changed, err := r.SetParameters(ctx, want)
-	if err != nil || !changed {
+	if err != nil {
 		return r, err //nolint:wrapcheck // says what and where
 	}
-	env.Log("info", "Changed the parameters of the repository")
-	if err := env.Close(ctx, r, nil); err != nil {
-		return nil, err
+	if changed {
+		env.Log("info", "Changed the parameters of the repository")
+		if err := env.Close(ctx, r, nil); err != nil {
+			return nil, err
+		}
+		r, err = engine.Open(ctx, c)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // says what and where
+		}
 	}
-	r, err = engine.Open(ctx, c)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // says what and where
+	if err := r.ExtendLocks(ctx, want); err != nil {
+		return r, err //nolint:wrapcheck // says what and where
 	}
 	changed, err = r.Differs(ctx, want)
 	if err == nil && changed {
@@ -128,6 +133,9 @@ func describe(ctx context.Context, env op.Env, c engine.Connection, r *engine.Re
 	res.Parameters = state(p)
 	if s.Parameters != nil && s.Parameters.Epoch != nil && !p.Epoch.Enabled {
 		env.Warn("the repository has an old format without epochs; parameters.epoch has no effect until kopia upgrades it")
+	}
+	if advice := op.LockAdvice(p, 0); advice != "" {
+		env.Warn(advice)
 	}
 	if clock, ok := c.ReadClock(ctx); ok {
 		res.Clock = &work.Clock{Mover: op.Whole(clock.Mover), Store: op.Whole(clock.Store)}

@@ -40,6 +40,16 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.MaintainResul
 	defer func() { err = env.Close(ctx, r, err) }()
 	// Kopia leaves a repository whole wherever a maintenance ends.
 	out, err := r.Maintain(env.Soft, m)
+	if out.Unprolonged > 0 {
+		env.Warn(op.Unprolonged(out.Unprolonged))
+	}
+	if err == nil && m.Full {
+		if p, perr := r.Parameters(env.Soft); perr == nil {
+			if advice := op.LockAdvice(p, m.Interval); advice != "" {
+				env.Warn(advice)
+			}
+		}
+	}
 	return result(s.Mode, out), err //nolint:wrapcheck // says what and where
 }
 

@@ -48,6 +48,9 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.ReplicateResult
 	if err != nil {
 		return res, err //nolint:wrapcheck // says what and where
 	}
+	if advice := op.CopyLockAdvice(out); advice != "" {
+		env.Warn(advice)
+	}
 	if out.Lost > 0 {
 		return res, &classify.Coded{Code: work.CodeVerificationFailed, Message: fmt.Sprintf(
 			"the source has lost %d blobs that its indexes name; the destination still holds them, and nothing was deleted there; "+

@@ -148,6 +148,9 @@ func (r *run) blobs(ctx context.Context, source *engine.Repository) error {
 	if err != nil {
 		return err //nolint:wrapcheck // says what and where
 	}
+	if advice := op.CopyLockAdvice(out); advice != "" {
+		r.env.Warn(advice)
+	}
 	r.res.UniqueID = source.UniqueID()
 	return nil
 }
