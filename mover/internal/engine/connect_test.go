@@ -205,6 +205,7 @@ func TestCacheLimitsAreHard(t *testing.T) {
 	assert.Empty(t, Cache{ContentBytes: 1 << 30}.options().CacheDirectory, "no folder, no cache")
 }
 
+// E-10
 func TestThrottleReachesTheConnection(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
