@@ -326,3 +326,24 @@ func TestKopiaReadsTheImageOfADevice(t *testing.T) {
 	b.cli("maintenance", "run", "--full")
 	b.cli("snapshot", "verify", "--verify-files-percent=100")
 }
+
+// C-10: an old format has no epochs. Nobody upgrades it in passing, the result says that their parameters do nothing, and
+// everything else works.
+func TestTheMoverUsesAnOldFormat(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cli("repository", "create", "filesystem", "--path", b.repo, "--format-version=1", "--override-username", "web", "--override-hostname", "apps")
+	r := b.run("r0", work.Operation{Bootstrap: &work.Bootstrap{Parameters: &work.Parameters{Epoch: &work.Epoch{AdvanceOnCount: 30}}, Owner: &work.OwnerRule{Anyone: true}}})
+	assert.Contains(t, r.Warning, "parameters.epoch has no effect")
+	assert.False(t, r.Bootstrap.Parameters.Epoch.Enabled)
+	snap := b.run("r1", work.Operation{Snapshot: &work.Snapshot{Identity: identity, Path: b.source}}).Snapshot
+	m := b.run("r2", work.Operation{Maintain: &work.Maintain{Mode: work.MaintenanceFull}}).Maintain
+	assert.Nil(t, m.Epoch)
+	assert.Positive(t, m.IndexBlobCount)
+	target := b.dir("by-mover")
+	b.run("r3", work.Operation{Restore: &work.Restore{SnapshotID: snap.SnapshotID, TargetPath: target}})
+	b.same(target)
+	var status struct{ ContentFormat struct{ Version int } }
+	require.NoError(t, json.Unmarshal([]byte(b.cli("repository", "status", "--json")), &status))
+	assert.Equal(t, 1, status.ContentFormat.Version)
+}
