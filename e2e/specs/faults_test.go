@@ -150,7 +150,7 @@ func TestClassWithoutSnapshots(t *testing.T) {
 	assert.Nil(t, s.Status.Snapshot)
 }
 
-// TestUnreadableFiles: the snapshot is stored but not Ready, with count, path, uid and mode (K-4).
+// F-3, F-4: TestUnreadableFiles: the snapshot is stored but not Ready, with count, path, uid and mode (K-4).
 func TestUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t)

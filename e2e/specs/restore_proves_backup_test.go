@@ -26,7 +26,7 @@ type trip struct {
 	fromPolicy bool
 }
 
-// TestRestoreProvesBackup fills a volume as root with files of many owners, backs it up, wipes it, restores it and
+// F-1, F-2, F-5: TestRestoreProvesBackup fills a volume as root with files of many owners, backs it up, wipes it, restores it and
 // compares every byte, mode, owner, time and link target (B-1 for direct targets, A-1, K-2).
 func TestRestoreProvesBackup(t *testing.T) {
 	t.Parallel()
@@ -91,7 +91,7 @@ func roundTrip(t *testing.T, e *framework.Env, tc trip) {
 	assert.Equal(t, before, after, "every byte, mode, owner, time and link target")
 }
 
-// TestUnprivilegedMover backs up and restores files that an ordinary uid owns, in a namespace that consents to nothing.
+// F-4: TestUnprivilegedMover backs up and restores files that an ordinary uid owns, in a namespace that consents to nothing.
 func TestUnprivilegedMover(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t)

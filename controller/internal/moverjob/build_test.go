@@ -137,7 +137,7 @@ func snapshotRequest(backend kopiurv1.Backend, layers ...*kopiurv1.MoverSpec) mo
 	}
 }
 
-// TestBuildGolden keeps the whole Job reviewable. The NFS rows are all that can be shown of NFS where the kernel has none.
+// G-2, J-9: TestBuildGolden keeps the whole Job reviewable. The NFS rows are all that can be shown of NFS where the kernel has none.
 func TestBuildGolden(t *testing.T) {
 	t.Parallel()
 	restore := snapshotRequest(onS3())
@@ -275,6 +275,7 @@ func TestDeadlinesStandBehindOneAnother(t *testing.T) {
 	assert.Positive(t, moverjob.StartupDeadline(endless))
 }
 
+// F-2, F-5
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	uid := func(n int64) *int64 { return &n }

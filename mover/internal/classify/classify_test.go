@@ -141,3 +141,18 @@ func TestOutcome(t *testing.T) {
 		})
 	}
 }
+
+// J-6: a message that changes with every attempt would wake the controller with every attempt. Kopia writes its blobs into
+// files with random names, and those are in the errors.
+func TestTheSameFailureIsToldInTheSameWords(t *testing.T) {
+	t.Parallel()
+	for _, errno := range []syscall.Errno{
+		syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.EIO, syscall.ENOSPC, syscall.EDQUOT, syscall.ESTALE, syscall.ENAMETOOLONG, syscall.ETIMEDOUT,
+	} {
+		say := func(name string) string {
+			_, message := classify.Outcome(storage(fmt.Errorf("can't complete PutBlob: %w", &fs.PathError{Op: "open", Path: "/repo/p1/" + name, Err: errno})))
+			return message
+		}
+		assert.Equal(t, say("234.f.tmp.0a1b2c"), say("234.f.tmp.ffeedd"), "%v", errno)
+	}
+}

@@ -42,7 +42,8 @@ func exitCode(err error) int {
 	return 0
 }
 
-// C-14 and D5: a mover that is killed leaves nothing to clean up, and its retry makes one snapshot.
+// C-14, D-3 and D5: a mover that is killed leaves nothing to clean up, its checkpoints are no snapshots to anybody, and its
+// retry makes one.
 func TestKilledInMidUpload(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)
@@ -55,6 +56,9 @@ func TestKilledInMidUpload(t *testing.T) {
 
 	absent := p.ok(p.spec(work.Operation{Resolve: &work.Resolve{Identity: identity}})).Resolve
 	assert.Equal(t, work.ResolutionAbsent, absent.Resolution, "a checkpoint is no candidate")
+	listed := p.ok(p.spec(work.Operation{Bootstrap: &work.Bootstrap{Catalog: &work.Catalog{}}})).Bootstrap
+	assert.Equal(t, work.CatalogResult{}, *listed.Catalog, "nor in the catalog")
+	assert.Zero(t, listed.SnapshotCount)
 
 	s.Repository.Throttle = nil
 	r := p.ok(s).Snapshot
@@ -89,7 +93,7 @@ func TestToldToEndInMidUpload(t *testing.T) {
 	p.compareAfterRestore(id)
 }
 
-// A restore that is killed goes on where it was, in the same target and by the same request.
+// C-14: A restore that is killed goes on where it was, in the same target and by the same request.
 func TestKilledInMidRestore(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -100,7 +100,7 @@ func TestNamesThatAreNotUTF8FailTheSnapshotButSaveIt(t *testing.T) {
 	}
 }
 
-// ignoreUnknownTypes: false makes of a pipe what an unreadable file is.
+// K-4: ignoreUnknownTypes: false makes of a pipe what an unreadable file is.
 func TestEntriesOfOtherKindsFailTheSnapshotIfAskedTo(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -103,6 +103,7 @@ func TestUnchangedIsNotStored(t *testing.T) {
 	assert.Empty(t, r.SnapshotID)
 }
 
+// K-9: every operation tells them apart.
 func TestFailuresAreToldApart(t *testing.T) {
 	t.Parallel()
 	base := newPod(t)
@@ -186,6 +187,7 @@ func TestFailuresAreToldApart(t *testing.T) {
 	}
 }
 
+// K-8
 func TestCreateNeverReplacesAnything(t *testing.T) {
 	t.Parallel()
 	create := work.Operation{Bootstrap: &work.Bootstrap{Create: &work.Create{}}}
@@ -263,6 +265,7 @@ func TestResolveHasThreeOutcomes(t *testing.T) {
 	}
 }
 
+// B-5
 func TestRestoreFindsASnapshotWhoseIDChanged(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

@@ -95,7 +95,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// A repository that is there is left as it is, also where it is not the one to be seeded from.
+// K-8: A repository that is there is left as it is, also where it is not the one to be seeded from.
 func TestSeedNeverTouchesARepository(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, how string) {
@@ -234,7 +234,7 @@ func TestSeedCreatesWithNoPasswordThatHasATail(t *testing.T) {
 	assert.Empty(t, contents(t, place))
 }
 
-// A seed that is killed is gone on with; until it has ended nobody takes the place for anything else.
+// C-14: A seed that is killed is gone on with; until it has ended nobody takes the place for anything else.
 func TestKilledInMidSeed(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, how string) {

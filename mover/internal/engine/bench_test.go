@@ -96,7 +96,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkDelete measures a thousand deletions from the opening of the repository to its end (M8).
+// D-2: BenchmarkDelete measures a thousand deletions from the opening of the repository to its end (M8).
 func BenchmarkDelete(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()

@@ -34,6 +34,7 @@ func tree(t *testing.T, dir string) map[string]int64 {
 	return out
 }
 
+// K-9, K-8: a wrong password, no repository, another one and one that is gone are different answers.
 func TestOpenTellsApart(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -95,6 +96,7 @@ func TestOpenTellsApart(t *testing.T) {
 	}
 }
 
+// K-8
 func TestCreateWritesOnlyWhereNothingIs(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -194,6 +196,7 @@ func TestFilesystemModes(t *testing.T) {
 	}))
 }
 
+// G-1
 func TestCacheLimitsAreHard(t *testing.T) {
 	t.Parallel()
 	o := Cache{Dir: "/c", ContentBytes: 1, MetadataBytes: 1000 << 20}.options()

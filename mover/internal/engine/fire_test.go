@@ -255,6 +255,7 @@ func underFire(t *testing.T, first *scene, o operation, f fault, n int64) (fired
 	return tr.fired()
 }
 
+// C-14: no call that fails costs a snapshot or needs a hand afterwards.
 func TestUnderFire(t *testing.T) {
 	t.Parallel()
 	first := newScene(t)

@@ -170,6 +170,7 @@ func formatBytes(t *testing.T, s Storage) int64 {
 	return n
 }
 
+// E-11
 func TestMirrorCopiesWhatIsNew(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -300,6 +301,7 @@ func beginCopy(t *testing.T, s Storage, text string) {
 	require.NoError(t, st.PutBlob(t.Context(), copyMarkerID, b, blob.PutOptions{}))
 }
 
+// J-11: two repositories never share a place.
 func TestMirrorRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

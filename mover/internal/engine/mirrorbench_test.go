@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkMirror measures M9: copying many blobs between two stores of which each answers after 20 ms. The figure of
+// E-11: BenchmarkMirror measures M9: copying many blobs between two stores of which each answers after 20 ms. The figure of
 // interest is the share of what the latency allows, parallelism ÷ latency. On a busy machine the stores, which are in
 // this process, need longer than that: of-the-answers is the share of what the time of their answers allowed, and what is
 // missing there is ours. BLOBS=27000 is the full size.

@@ -36,7 +36,7 @@ func TestRandomFoldersComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// The same where some of it may not be read.
+// K-10, K-4: The same where some of it may not be read.
 func TestRandomFoldersOfAnUnprivilegedMover(t *testing.T) { //nolint:paralleltest // runs itself in a child
 	if !unprivileged.Again(t) {
 		return
@@ -166,7 +166,7 @@ func (l *liveSource) Readlink(rel string) (string, error) {
 	return l.sourceFS.Readlink(rel)
 }
 
-// A name that is listed and cannot be found is data that would be missing: nothing says that it was deleted.
+// K-4: A name that is listed and cannot be found is data that would be missing: nothing says that it was deleted.
 func TestANameThatIsListedAndCannotBeFoundIsAFault(t *testing.T) {
 	t.Parallel()
 	src := t.TempDir()

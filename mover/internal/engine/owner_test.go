@@ -72,6 +72,7 @@ func TestAReadOnlyConnectionOwnsNothing(t *testing.T) {
 	require.NoError(t, r.Close(ctx))
 }
 
+// K-11
 func TestKeepAllIsIdempotent(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

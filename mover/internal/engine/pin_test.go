@@ -82,6 +82,7 @@ func TestPinsOfOthersStay(t *testing.T) {
 	}
 }
 
+// D-3
 func TestPinRefuses(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

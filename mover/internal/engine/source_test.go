@@ -39,6 +39,7 @@ func stored(t *testing.T, r *Repository, s Snapshot) []string {
 	return out
 }
 
+// F-3, F-4, F-5: with uid and mode.
 func TestUnreadableEntriesAreCountedAndNamed(t *testing.T) { //nolint:paralleltest // runs itself in a child
 	if !unprivileged.Again(t) {
 		return
@@ -113,6 +114,7 @@ func TestOnlyTheFirstPathsAreNamed(t *testing.T) { //nolint:paralleltest // runs
 	assert.Len(t, up.Unstored.Paths, MaxPaths)
 }
 
+// K-10
 func TestWhatKopiaDoesNotStoreIsCounted(t *testing.T) {
 	t.Parallel()
 	src := t.TempDir()
@@ -188,7 +190,7 @@ func TestAFolderMayLeaveOutItsOwn(t *testing.T) {
 	assert.Contains(t, got, "b.tmp", "the rule is the folder's, not its parent's")
 }
 
-// Kopia would store both under the name a�b, and keep one of them.
+// K-10: Kopia would store both under the name a�b, and keep one of them.
 func TestNamesThatAreNotUTF8(t *testing.T) {
 	t.Parallel()
 	src := t.TempDir()

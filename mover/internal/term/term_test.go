@@ -94,6 +94,7 @@ func TestGoldenResultsAreWrittenByteForByte(t *testing.T) {
 	}
 }
 
+// G-2: what a mover says is bounded.
 func TestStreamKeepsRoomForTheResult(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

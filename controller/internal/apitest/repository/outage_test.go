@@ -53,7 +53,7 @@ func failures(t *testing.T, env *testenv.Env, r *kopiurv1.Repository, n int) {
 	}, testenv.Wait, testenv.Tick)
 }
 
-// TestASlowStoreGetsMoreTime: a deadline kill is not an outage, and doubles what the next attempt is given.
+// C-3, C-4: TestASlowStoreGetsMoreTime: a deadline kill is not an outage, and doubles what the next attempt is given.
 func TestASlowStoreGetsMoreTime(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)

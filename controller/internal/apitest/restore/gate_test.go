@@ -159,7 +159,7 @@ func (w *world) failRestores(code work.Code, message string) {
 	})
 }
 
-// TestOwnershipIsReported is K-5.
+// F-1, B-5: TestOwnershipIsReported is K-5.
 func TestOwnershipIsReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

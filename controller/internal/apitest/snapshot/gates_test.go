@@ -140,7 +140,7 @@ func TestReadWriteOncePodInUse(t *testing.T) {
 	assert.Empty(t, l.jobs())
 }
 
-// TestWritableSourceSaysSo: what the kubelet did to groups and modes is told (D19).
+// TestWritableSourceSaysSo: what the kubelet did to groups and modes is told (D19).
 func TestWritableSourceSaysSo(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
