@@ -12,6 +12,8 @@ require (
 	github.com/spf13/cobra v1.10.2
 	// Assertions in tests.
 	github.com/stretchr/testify v1.11.1
+	// Kopia's key derivation alone, which opening a repository is measured against.
+	golang.org/x/crypto v0.54.0
 	// Times of links, for the workload.
 	golang.org/x/sys v0.47.0
 	// The built-in kinds, for the framework of the cluster tests.

@@ -54,10 +54,10 @@ type Sizes map[Set]Spec
 // Short is minutes for all rows, Full what the budgets name.
 func Short() Sizes {
 	return sizes(
-		Spec{Set: ManyFiles, Files: 20_000, Folders: 200},
+		Spec{Set: ManyFiles, Files: 10_000, Folders: 100},
 		Spec{Set: OneFile, Bytes: 256 * mib},
 		Spec{Set: Mixed, Bytes: 256 * mib},
-		Spec{Set: Sources, Files: 4_000, Bytes: 40 * mib},
+		Spec{Set: Sources, Files: 2_500, Bytes: 25 * mib},
 		Spec{Set: Sparse, Bytes: 32 * mib, Apparent: 2 * gib},
 		Spec{Set: Odd},
 	)

@@ -13,8 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What Odd has that grows or vanishes while it is read (Disturb).
+// What Odd has that grows or vanishes while it is read (Disturb), and what kopia keeps none of.
 const (
+	Fifo      = "fifo"
+	NotUTF8   = "latin-\xe9"
 	Growing   = "growing"
 	Vanishing = "vanishing"
 )
@@ -53,11 +55,11 @@ func odd(dir string, s Spec) error {
 	do("link to a folder", os.Symlink("sticky", at("link-to-folder")))
 	do("loop", os.Symlink("loop", at("loop")))
 	do("hard link", os.Link(at("file"), at("hard-link")))
-	do("fifo", unix.Mkfifo(at("fifo"), 0o600))
+	do("fifo", unix.Mkfifo(at(Fifo), 0o600))
 	do("names", plain("with space, \"quotes\" and \n a line break", 0o644))
 	do("names", plain("früh-日本-🗄", 0o644))
 	do("names", plain(strings.Repeat("n", 255), 0o644))
-	do("a name that is not UTF-8", plain("latin-\xe9", 0o644))
+	do("a name that is not UTF-8", plain(NotUTF8, 0o644))
 	do("hole", stream(at("hole"), func(f *os.File) error { return f.Truncate(16 * mib) }))
 	do("growing", plain(Growing, 0o644))
 	for i := range 20 {

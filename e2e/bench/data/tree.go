@@ -107,6 +107,20 @@ func Look(dir string, skip func(path string) bool) (Tree, error) {
 	return t, nil
 }
 
+// Contents is a tree without what is beside its contents: modes and owners.
+func (t Tree) Contents() Tree {
+	entries := make(map[string]string, len(t.entries))
+	for path, e := range t.entries {
+		if fields := strings.SplitN(e, " ", 3); len(fields) == 3 {
+			e = fields[2]
+		}
+		entries[path] = e
+	}
+	t.entries = entries
+	t.Sum = t.sum()
+	return t
+}
+
 func (t Tree) sum() string {
 	h := sha256.New()
 	for _, path := range t.paths() {

@@ -7,6 +7,7 @@ package host
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"fmt"
 	"io"
 	"os"
@@ -125,6 +126,20 @@ func fileSystem(dir string) string {
 	default:
 		return fmt.Sprintf("type %#x", st.Type)
 	}
+}
+
+// ModuleVersion is the version of a module that a Go program was built from, "" where it does not say.
+func ModuleVersion(program, module string) string {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		return ""
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == module {
+			return m.Version
+		}
+	}
+	return ""
 }
 
 // Versions asks programs for theirs: each is a name, a path and arguments. One that is not there is left out.

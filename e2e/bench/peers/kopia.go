@@ -99,6 +99,13 @@ func (k *Kopia) Restore(v *Vault, target string) measure.Command {
 	return k.Command(v, "snapshot", "restore", v.Snapshot, target)
 }
 
+// Sync is `kopia repository sync-to s3`.
+func (k *Kopia) Sync(from, to *Vault, parallel string) measure.Command {
+	b := to.Bucket
+	return k.Command(from, "repository", "sync-to", "s3", "--parallel", parallel, "--bucket", b.Name, "--endpoint", b.Endpoint, "--region", Region,
+		"--disable-tls", "--access-key", b.AccessKey, "--secret-access-key", b.SecretKey)
+}
+
 // Discover finds what a repository of the mover's is made of, so that kopia's is made the same.
 func Discover(ctx context.Context, m *Mover, k *Kopia, scratch string) (Settings, error) {
 	v := &Vault{Place: Place{Dir: filepath.Join(scratch, "repository")}, Home: filepath.Join(scratch, "mover")}

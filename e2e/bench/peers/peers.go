@@ -104,6 +104,9 @@ func do(ctx context.Context, c measure.Command) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// Output runs a command of a peer without measuring it, and returns its standard output.
+func Output(ctx context.Context, c measure.Command) ([]byte, error) { return do(ctx, c) }
+
 // Do runs a command of a peer without measuring it.
 func Do(ctx context.Context, c measure.Command) error {
 	_, err := do(ctx, c)

@@ -20,6 +20,8 @@ type Row struct {
 	What string
 	// Set is what has to be made for it, "" for nothing.
 	Set data.Set
+	// Long rows are left out of the short form unless they are asked for by name.
+	Long bool
 	// Run measures.
 	Run func(ctx context.Context, l *Lab, r Row) ([]report.Row, error)
 }
@@ -29,14 +31,23 @@ func Suites() [][]Row { return [][]Row{Mover()} }
 
 // Mover are the rows about the mover, those of a data set together: it is made once, and edited last.
 func Mover() []Row {
-	var out []Row
+	out := []Row{
+		{ID: "M8", Run: deletes, What: "delete 1,000 snapshots in one process, on the disk"},
+		{ID: "M9", Run: replication, What: "copy a repository between two buckets at 20 ms, as a share of parallelism ÷ latency"},
+		{ID: "M10/size", Run: size, What: "size of the released program"},
+		{ID: "M10/open", Run: open, What: "start to an open repository, wall time vs the key derivation"},
+	}
 	for _, set := range []data.Set{data.ManyFiles, data.OneFile, data.Mixed, data.Sources} {
 		out = append(out,
 			Row{ID: "M1/" + string(set), Set: set, Run: local(firstBackup), What: "first backup, wall time vs the kopia CLI"},
 			Row{ID: "M3/" + string(set), Set: set, Run: local(restore), What: "restore, wall time vs the faster of kopia CLI and restic"},
-			Row{ID: "M1/" + string(set) + "/s3", Set: set, Run: faraway(firstBackup), What: "first backup to S3 at 20 ms, wall time vs the kopia CLI"},
-			Row{ID: "M3/" + string(set) + "/s3", Set: set, Run: faraway(restore), What: "restore from S3 at 20 ms, wall time vs the faster of kopia CLI and restic"},
+			Row{ID: "M1/" + string(set) + "/s3", Set: set, Run: faraway(firstBackup), Long: long(set), What: "first backup to S3 at 20 ms, wall time vs the kopia CLI"},
+			farRestore(set),
 		)
+		if set != data.Sources {
+			out = append(out, Row{ID: "M6/" + string(set), Set: set, Run: memory, What: "peak resident memory of backup and restore"})
+		}
+		out = append(out, limited(set))
 		if set == data.Sources {
 			out = append(out,
 				Row{ID: "M2/D7", Set: set, Run: unchanged, What: "unchanged backup, wall time vs the kopia CLI"},
@@ -44,11 +55,47 @@ func Mover() []Row {
 			)
 		}
 	}
-	return out
+	return append(out,
+		Row{ID: "M5", Set: data.Sparse, Run: holes, What: "first backup of a sparse file, wall time vs its data without holes"},
+		limited(data.Sparse),
+		limited(data.Odd),
+	)
 }
 
-// Select picks rows by their ids or the beginning of them: M1 is all of M1, M1/D2 both of its stores. None means all.
-func Select(all []Row, want []string) ([]Row, error) {
+// farRestore is a restore from S3. That of one large file has a budget of its own.
+func farRestore(set data.Set) Row {
+	if set == data.OneFile {
+		return Row{ID: "M4", Set: set, Run: faraway(restoreLarge), What: "restore of one large file from S3 at 20 ms, wall time vs the kopia CLI"}
+	}
+	return Row{ID: "M3/" + string(set) + "/s3", Set: set, Long: long(set), Run: faraway(restore), What: "restore from S3 at 20 ms, wall time vs the faster of kopia CLI and restic"}
+}
+
+// long is true for the data sets that take minutes over a network also in their short form.
+func long(set data.Set) bool { return set == data.ManyFiles || set == data.Mixed }
+
+func limited(set data.Set) Row {
+	return Row{ID: "M7/" + string(set), Set: set, Run: underLimit, What: "killed for memory under a limit of 256 MiB"}
+}
+
+// Select picks rows by their ids or the beginning of them: M1 is all of M1, M1/D2 both of its stores. None means all. What
+// is too long for the short form is returned beside them, unless it is asked for by its whole id.
+func Select(all []Row, want []string, full bool) (chosen, left []Row, err error) {
+	chosen, err = matching(all, want)
+	if err != nil || full {
+		return chosen, nil, err
+	}
+	var short []Row
+	for _, r := range chosen {
+		if r.Long && !slices.Contains(want, r.ID) {
+			left = append(left, r)
+		} else {
+			short = append(short, r)
+		}
+	}
+	return short, left, nil
+}
+
+func matching(all []Row, want []string) ([]Row, error) {
 	if len(want) == 0 {
 		return all, nil
 	}

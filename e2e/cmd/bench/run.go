@@ -163,8 +163,10 @@ func (f *runFlags) settle(ctx context.Context, l *rows.Lab, r *report.Report) er
 		{"tar", "tar", "--version"},
 		{"zstd", "zstd", "--version"},
 		{"cp", "cp", "--version"},
-		{"S3 server", l.Gateway, "--version"},
 	})
+	if v := host.ModuleVersion(l.Gateway, "github.com/versity/versitygw"); v != "" {
+		r.Versions = append(r.Versions, report.Fact{Name: "S3 server", Value: "versitygw " + v})
+	}
 	return nil
 }
 
@@ -174,9 +176,12 @@ func (f *runFlags) measure(ctx context.Context, l *rows.Lab, r *report.Report) e
 	for _, suite := range rows.Suites() {
 		all = append(all, suite...)
 	}
-	chosen, err := rows.Select(all, fields(f.rows))
+	chosen, left, err := rows.Select(all, fields(f.rows), f.full)
 	if err != nil {
 		return err //nolint:wrapcheck // says what failed
+	}
+	for _, row := range left {
+		l.LeftOut(row.ID, "too long for the short form; make bench BENCH="+row.ID)
 	}
 	var failed []error
 	for i, row := range chosen {
