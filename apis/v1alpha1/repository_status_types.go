@@ -38,7 +38,8 @@ type RepositoryHealth struct {
 	// firstFailureAt is when the present row of failures began.
 	// +optional
 	FirstFailureAt string `json:"firstFailureAt,omitempty"`
-	// consecutiveProbeFailures in the present row.
+	// consecutiveProbeFailures in the present row: connects that found the repository lost or out of reach. One that was
+	// slow, or told nothing, is none.
 	// +optional
 	ConsecutiveProbeFailures int32 `json:"consecutiveProbeFailures,omitempty"`
 	// lastProbeAt is when the last connect ended.
@@ -60,6 +61,9 @@ type ConnectJob struct {
 	// finishedAt is when the outcome was recorded; absent while the Job runs.
 	// +optional
 	FinishedAt string `json:"finishedAt,omitempty"`
+	// failures in a row, whatever their cause: each makes the rest before the next attempt longer.
+	// +optional
+	Failures int32 `json:"failures,omitempty"`
 	// deadlineKills in a row: each doubles the time that the next attempt gets.
 	// +optional
 	DeadlineKills int32 `json:"deadlineKills,omitempty"`

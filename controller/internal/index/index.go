@@ -30,6 +30,12 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.ClusterRepository{}, mapper.FieldNeeds, keys(func(r *kopiurv1.ClusterRepository) []string {
 			return mapper.RepositoryNeeds(r.Spec.RepositorySpec, "", operatorNamespace)
 		})},
+		{&kopiurv1.Repository{}, mapper.FieldAiling, keys(func(r *kopiurv1.Repository) []string {
+			return mapper.RepositoryAiling(r.Status, r.UID)
+		})},
+		{&kopiurv1.ClusterRepository{}, mapper.FieldAiling, keys(func(r *kopiurv1.ClusterRepository) []string {
+			return mapper.RepositoryAiling(r.Status, r.UID)
+		})},
 		{&kopiurv1.SnapshotPolicy{}, mapper.FieldRepository, keys(mapper.PolicyRepository)},
 		{&kopiurv1.SnapshotPolicy{}, mapper.FieldClaim, keys(mapper.PolicyClaims)},
 		{&kopiurv1.Snapshot{}, mapper.FieldPolicy, keys(mapper.SnapshotPolicyOf)},

@@ -75,6 +75,13 @@ func JobOwner(owner schema.GroupVersionKind) handler.MapFunc {
 	}
 }
 
+// JobRepository wakes the repository that a mover's Job uses, where it waits for news.
+func JobRepository(c client.Reader, woken mapper.Kind) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		return ask(ctx, c, mapper.OfRepositoryUID(woken, obj.GetLabels()[kopiurv1.LabelRepositoryUID]))
+	}
+}
+
 // PodOwner wakes the owner of the mover Job that a pod belongs to. The pod's end is known before the Job's, and waiting
 // for the Job would cost the user a second on every backup.
 func PodOwner(c client.Reader, owner schema.GroupVersionKind) handler.MapFunc {

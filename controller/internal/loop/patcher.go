@@ -53,6 +53,7 @@ type Patcher struct {
 	generation *int64
 	keep       bool
 	events     []Event
+	counts     []func()
 	write      func(ctx context.Context, obj client.Object, patch client.Patch) error
 }
 
@@ -117,6 +118,9 @@ func (p *Patcher) Carry(kinds ...string) {
 
 // Emit publishes an event once the status is written. Call it on transitions only.
 func (p *Patcher) Emit(e Event) { p.events = append(p.events, e) }
+
+// Count calls a function once the status is written: a counter must not count what is decided again after a conflict.
+func (p *Patcher) Count(f func()) { p.counts = append(p.counts, f) }
 
 // EmitChange publishes e unless the condition had the same status and reason before. Call it after setting the
 // condition.
@@ -184,6 +188,9 @@ func (p *Patcher) Finish(ctx context.Context, res ctrl.Result, err error) (ctrl.
 	}
 	if wrote {
 		log.V(1).Info("Wrote status", "object", klog.KObj(p.obj))
+	}
+	for _, f := range p.counts {
+		f()
 	}
 	for _, e := range p.events {
 		p.publish(e)

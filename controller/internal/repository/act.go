@@ -44,6 +44,9 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, s subject, w worl
 	}
 	say(p, s, sc.plan)
 	announce(p, s, sc.plan)
+	if sc.plan.Tripped {
+		p.Count(breakerTrips.WithLabelValues(labels(s.repo.Ref)...).Inc)
+	}
 	if sc.plan.Status.Phase != w.input.Status.Phase {
 		logf.FromContext(ctx).Info("Changing phase", "phase", sc.plan.Status.Phase, "reason", sc.plan.Reason)
 	}
@@ -68,23 +71,20 @@ func (r *Reconciler) retire(ctx context.Context, sc *scope) error {
 	if job == nil {
 		return nil
 	}
-	if f := sc.s.repo.Status.Failure; f != nil && f.KopiaErrorClass == kopiurv1.ReasonMoverPodWedged && !over(job) {
-		// It would start some day, beside the attempt after it.
+	f := sc.s.repo.Status.Failure
+	if f != nil && (f.KopiaErrorClass == kopiurv1.ReasonMoverPodWedged || f.KopiaErrorClass == kopiurv1.ReasonNodeLost) && !over(job) {
+		// It would go on some day, beside the attempt after it.
 		return moverjob.Reap(ctx, r.Client, job) //nolint:wrapcheck // says what it did
 	}
 	return moverjob.Retire(ctx, r.Client, job, moverjob.TTL(sc.s.repo)) //nolint:wrapcheck // says what it did
 }
 
-// clear removes Jobs of older inputs: their outcome says nothing about the present ones, and two must not run at once.
+// clear removes Jobs of older attempts. A running one was made from other settings: its outcome says nothing about the
+// present ones, and two must not run at once. An ended one has nothing to tell any more, and a night of failed probes
+// leaves one dead Job, not fifty (acceptance C-1).
 func (r *Reconciler) clear(ctx context.Context, sc *scope) error {
 	for _, job := range sc.w.strays {
-		if over(job) {
-			if err := moverjob.Retire(ctx, r.Client, job, moverjob.TTL(sc.s.repo)); err != nil {
-				return err //nolint:wrapcheck // says what it did
-			}
-			continue
-		}
-		if sc.s.repo.Spec.Suspend && !sc.plan.Start {
+		if !over(job) && sc.s.repo.Spec.Suspend && !sc.plan.Start {
 			continue // it ends by itself
 		}
 		if err := moverjob.Reap(ctx, r.Client, job); err != nil {
@@ -104,7 +104,9 @@ func (r *Reconciler) start(ctx context.Context, sc *scope) error {
 	req := sc.w.request
 	req.Attempt = sc.s.attempt(sc.w.input.Creds.Version, n)
 	req.FailurePolicy = &kopiurv1.FailurePolicy{ActiveDeadlineSeconds: &sc.plan.DeadlineSeconds}
-	if b := sc.s.repo.Spec.Bootstrap; b != nil && b.FailurePolicy != nil {
+	if b := sc.s.repo.Spec.Bootstrap; sc.plan.Probe {
+		req.FailurePolicy.BackoffLimit = new(int32(0))
+	} else if b != nil && b.FailurePolicy != nil {
 		req.FailurePolicy.BackoffLimit = b.FailurePolicy.BackoffLimit
 	}
 	job, err := moverjob.Build(req)

@@ -9,9 +9,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -53,6 +55,8 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 		For(r.kind.new(), builder.WithPredicates(relevant())).
 		Watches(&batchv1.Job{}, index.Coalesced(index.JobOwner(r.kind.gvk()))).
 		Watches(&corev1.Pod{}, index.Coalesced(index.PodOwner(c, r.kind.gvk()))).
+		// A mover of somebody else that succeeds ends a row of failures.
+		Watches(&batchv1.Job{}, index.Coalesced(index.JobRepository(c, r.kind.name)), builder.WithPredicates(completed())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, mapper.KindClaim))).
 		WithOptions(r.ControllerOptions())
 	for _, core := range []string{mapper.KindSecret, mapper.KindConfigMap, mapper.KindServiceAccount, mapper.KindNamespace} {
@@ -65,10 +69,26 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 // ourselves wakes us too: the reconcile after it gives the recorded Job its time to live.
 func relevant() predicate.Predicate { return predicate.ResourceVersionChangedPredicate{} }
 
+// completed passes Jobs at the moment of their success.
+func completed() predicate.Predicate {
+	done := func(o client.Object) bool {
+		j, ok := o.(*batchv1.Job)
+		return ok && j.Status.CompletionTime != nil
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return done(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return done(e.ObjectNew) && !done(e.ObjectOld) },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
 // Reconcile looks at one repository.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.Result, err error) {
 	obj := r.kind.new()
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
+		if apierrors.IsNotFound(err) {
+			breakerTrips.DeleteLabelValues(string(r.kind.name), req.Namespace, req.Name)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the cache does not fail
 	}
 	if obj.GetDeletionTimestamp() != nil {

@@ -15,8 +15,13 @@ const action = "Bootstrap"
 // announce publishes what changed. Each event has the reason of the condition that it belongs to.
 func announce(p *loop.Patcher, s subject, plan connect.Plan) {
 	switch {
-	case plan.Verdict == connect.Keep && plan.Note != "":
-		p.Emit(loop.Warning(kopiurv1.ReasonBootstrapJobFailed, action, "%s", plan.Note))
+	case plan.Verdict == connect.Keep && plan.Reason != "":
+		e := loop.Warning(plan.Reason, action, "%s", note(s, plan))
+		if p.Conditions.Get(kopiurv1.ConditionBackendReachable).Reason == plan.Reason {
+			p.EmitChange(kopiurv1.ConditionBackendReachable, e)
+		} else {
+			p.Emit(e) // an attempt that told nothing is in no condition
+		}
 	case plan.Verdict == connect.Ready:
 		p.EmitChange(kopiurv1.ConditionReady, loop.Normal(plan.Reason, action, "%s", plan.Note))
 	case plan.Verdict == connect.Stalled, plan.Verdict == connect.Progressing && plan.Reason != kopiurv1.ReasonConnecting:

@@ -10,10 +10,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
-	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/metrics"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
 
 // Labels of everything that is told of one repository; namespace is empty for a ClusterRepository.
@@ -22,6 +23,10 @@ const (
 	labelNamespace = "namespace"
 	labelName      = "name"
 )
+
+func labels(ref kopiurv1.RepositoryRef) []string {
+	return []string{string(ref.KindOrDefault()), ref.Namespace, ref.Name}
+}
 
 func gauge(name, help string) *prometheus.Desc {
 	return metrics.Gauge(name, help, labelKind, labelNamespace, labelName)
@@ -33,13 +38,22 @@ var (
 	indexBlobs       = gauge("kopiur_repository_index_blobs", "Index blobs of a repository: each makes a connect slower.")
 	connectSeconds   = gauge("kopiur_repository_connect_seconds", "How long the last successful connect took.")
 	probeFailures    = gauge("kopiur_repository_health_probe_failures", "Connects in a row that found the repository lost or out of reach.")
+	backendFailures  = gauge("kopiur_repository_consecutive_backend_failures", "Connects in a row that did not succeed, for whatever reason.")
 	breakerOpenSince = gauge("kopiur_repository_breaker_open_since_timestamp_seconds", "When a repository became Degraded; absent while it is not.")
+	breakerTrips     = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kopiur_repository_breaker_trips_total",
+		Help: "How often failed probes have parked all who use a repository.",
+	}, []string{labelKind, labelNamespace, labelName})
 )
+
+func init() { //nolint:gochecknoinits // registered once per process, as controller-runtime does with its own
+	ctrlmetrics.Registry.MustRegister(breakerTrips)
+}
 
 // Gauges are those of both kinds.
 func Gauges() metrics.Source {
 	return metrics.Source{
-		Gauges: []*prometheus.Desc{repoSize, repoSnapshots, indexBlobs, connectSeconds, probeFailures, breakerOpenSince},
+		Gauges: []*prometheus.Desc{repoSize, repoSnapshots, indexBlobs, connectSeconds, probeFailures, backendFailures, breakerOpenSince},
 		Collect: func(ctx context.Context, c client.Reader, emit metrics.Emit) error {
 			var own kopiurv1.RepositoryList
 			var cluster kopiurv1.ClusterRepositoryList
@@ -50,11 +64,11 @@ func Gauges() metrics.Source {
 			}
 			for i := range own.Items {
 				r := &own.Items[i]
-				tell(emit, r.Status, string(mapper.KindRepository), r.Namespace, r.Name)
+				tell(emit, r.Status, labels(moverjob.FromRepository(r).Ref)...)
 			}
 			for i := range cluster.Items {
 				r := &cluster.Items[i]
-				tell(emit, r.Status, string(mapper.KindClusterRepository), "", r.Name)
+				tell(emit, r.Status, labels(moverjob.FromClusterRepository(r, "").Ref)...)
 			}
 			return nil
 		},
@@ -62,20 +76,23 @@ func Gauges() metrics.Source {
 }
 
 // tell emits what the status of one repository knows. What was never measured is left out: 0 would be a statement.
-func tell(emit metrics.Emit, s kopiurv1.RepositoryStatus, labels ...string) {
+func tell(emit metrics.Emit, s kopiurv1.RepositoryStatus, of ...string) {
 	if st := s.StorageStats; st != nil {
-		emit(repoSize, float64(st.TotalSizeBytes), labels...)
-		emit(repoSnapshots, float64(st.SnapshotCount), labels...)
-		emit(indexBlobs, float64(st.IndexBlobCount), labels...)
+		emit(repoSize, float64(st.TotalSizeBytes), of...)
+		emit(repoSnapshots, float64(st.SnapshotCount), of...)
+		emit(indexBlobs, float64(st.IndexBlobCount), of...)
 	}
 	if h := s.Health; h != nil {
 		if h.ConnectSeconds > 0 {
-			emit(connectSeconds, float64(h.ConnectSeconds), labels...)
+			emit(connectSeconds, float64(h.ConnectSeconds), of...)
 		}
-		emit(probeFailures, float64(h.ConsecutiveProbeFailures), labels...)
+		emit(probeFailures, float64(h.ConsecutiveProbeFailures), of...)
+	}
+	if j := s.Job; j != nil {
+		emit(backendFailures, float64(j.Failures), of...)
 	}
 	if since, ok := degradedSince(s); ok {
-		emit(breakerOpenSince, float64(since.Unix()), labels...)
+		emit(breakerOpenSince, float64(since.Unix()), of...)
 	}
 }
 

@@ -57,6 +57,9 @@ func (r *Reconciler) observe(ctx context.Context, s subject) (world, error) {
 	if err := r.observeJobs(ctx, s, &w); err != nil {
 		return world{}, err
 	}
+	if w.input.OthersSucceededAt, err = r.othersSucceeded(ctx, s); err != nil {
+		return world{}, err
+	}
 	return w, nil
 }
 
@@ -139,10 +142,10 @@ func (r *Reconciler) observeJobs(ctx context.Context, s subject, w *world) error
 		switch {
 		case creds.Open && job.Name == next:
 			// Made, but the process ended before it could say so.
-			w.fly(job, pods.Items, last.Attempts+1, r.startup(s), r.ServerClock.Now())
+			w.fly(job, pods.Items, last.Attempts+1, r.ServerClock.Now())
 		case job.Name == last.Name && inFlight:
 			if w.flying == nil {
-				w.fly(job, pods.Items, last.Attempts, r.startup(s), r.ServerClock.Now())
+				w.fly(job, pods.Items, last.Attempts, r.ServerClock.Now())
 			}
 		case job.Name == last.Name && last.FinishedAt != "":
 			w.current = job
@@ -175,11 +178,11 @@ func (r *Reconciler) confirmLost(ctx context.Context, s subject, w *world, last 
 	case err != nil:
 		return fmt.Errorf("get job %s: %w", last.Name, err)
 	}
-	w.fly(&job, nil, last.Attempts, r.startup(s), r.ServerClock.Now())
+	w.fly(&job, nil, last.Attempts, r.ServerClock.Now())
 	return nil
 }
 
-func (w *world) fly(job *batchv1.Job, pods []corev1.Pod, attempt int32, startup time.Duration, now time.Time) {
+func (w *world) fly(job *batchv1.Job, pods []corev1.Pod, attempt int32, now time.Time) {
 	var own []corev1.Pod
 	for i := range pods {
 		if metav1.IsControlledBy(&pods[i], job) {
@@ -187,16 +190,38 @@ func (w *world) fly(job *batchv1.Job, pods []corev1.Pod, attempt int32, startup 
 		}
 	}
 	w.flying = job
-	w.input.Flight = &connect.Flight{Name: job.Name, Attempt: attempt, Outcome: moverjob.Decide(job, own, startup, now)}
+	w.input.Flight = &connect.Flight{Name: job.Name, Attempt: attempt, Outcome: moverjob.Decide(job, own, startup(job), now)}
+}
+
+// othersSucceeded is when a mover of somebody else last used this repository with success. It matters for one that is
+// used at all. The time comes from the API server's clock and is moved to ours.
+func (r *Reconciler) othersSucceeded(ctx context.Context, s subject) (time.Time, error) {
+	if p := s.status.Phase; p != kopiurv1.RepositoryReady && p != kopiurv1.RepositoryDegraded {
+		return time.Time{}, nil
+	}
+	var jobs batchv1.JobList
+	of := client.MatchingLabels{kopiurv1.LabelRepositoryUID: string(s.obj.GetUID())}
+	if err := r.Client.List(ctx, &jobs, of, client.UnsafeDisableDeepCopy); err != nil {
+		return time.Time{}, fmt.Errorf("list the jobs of others: %w", err)
+	}
+	var newest time.Time
+	for i := range jobs.Items {
+		j := &jobs.Items[i]
+		if j.Labels[kopiurv1.LabelOperation] != bootstrap && j.Status.CompletionTime != nil && j.Status.CompletionTime.After(newest) {
+			newest = j.Status.CompletionTime.Time
+		}
+	}
+	if newest.IsZero() {
+		return newest, nil
+	}
+	return r.Clock.Now().Add(-max(r.ServerClock.Now().Sub(newest), 0)), nil
 }
 
 // startup is how long the connect pod may take to run: a little less than the Job's own deadline, which would delete the
 // pod and with it the reason why it did not start.
-func (r *Reconciler) startup(s subject) time.Duration {
-	kills := int32(0)
-	if j := s.repo.Status.Job; j != nil {
-		kills = j.DeadlineKills
+func startup(job *batchv1.Job) time.Duration {
+	if d := job.Spec.ActiveDeadlineSeconds; d != nil {
+		return min(time.Duration(*d)*time.Second-30*time.Second, moverjob.DefaultStartupDeadline)
 	}
-	hard := time.Duration(connect.Deadline(s.repo.Spec.Bootstrap, kills)) * time.Second
-	return min(hard+work.JobGrace-30*time.Second, moverjob.DefaultStartupDeadline)
+	return moverjob.DefaultStartupDeadline
 }

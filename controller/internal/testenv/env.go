@@ -51,9 +51,10 @@ type Env struct {
 	clock      clock.PassiveClock
 	newClient  client.NewClientFunc
 
-	mu    sync.Mutex
-	play  func(Call) Play
-	calls []Call
+	mu     sync.Mutex
+	play   func(Call) Play
+	calls  []Call
+	gauges *prometheus.Registry
 }
 
 // New makes a namespace and starts the fake mover in it. Until Mover is called, movers do all they are asked for.
@@ -93,6 +94,9 @@ func (e *Env) AddNamespace() string {
 // SetClock sets the controller's clock. Call it before StartController.
 func (e *Env) SetClock(c clock.PassiveClock) { e.clock = c }
 
+// Gauges are what a scrape of the controller that was started last finds about objects.
+func (e *Env) Gauges() prometheus.Gatherer { return e.gauges }
+
 // WrapClient puts something between the controllers that are started from now on and the API server, such as a client
 // that stops the process after some writes.
 func (e *Env) WrapClient(wrap func(client.Client) client.Client) {
@@ -126,9 +130,10 @@ func (c *Controller) Cancel() { c.cancel() }
 // StartController starts the whole controller, limited to this test's namespaces. It ends with the test.
 func (e *Env) StartController(change ...func(*setup.Options)) *Controller {
 	e.T.Helper()
+	e.gauges = prometheus.NewRegistry()
 	o := setup.Options{
 		MoverImage: "localhost/kopiur/mover:test", Namespace: e.Namespace, WatchNamespaces: e.namespaces,
-		Instance: e.T.Name(), Clock: e.clock, Embedded: true, Registry: prometheus.NewRegistry(),
+		Instance: e.T.Name(), Clock: e.clock, Embedded: true, Registry: e.gauges,
 	}
 	for _, f := range change {
 		f(&o)

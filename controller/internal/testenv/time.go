@@ -30,12 +30,14 @@ func (e *Env) NewTime() *Time {
 		defer close(done)
 		tick := time.NewTicker(clockTick)
 		defer tick.Stop()
+		last := time.Now() //nolint:forbidigo // the machine may be too busy for every tick
 		for {
 			select {
 			case <-stop:
 				return
-			case <-tick.C:
-				t.Step(clockTick)
+			case now := <-tick.C:
+				t.Step(max(now.Sub(last), 0))
+				last = now
 			}
 		}
 	}()

@@ -47,8 +47,8 @@ func failures(t *testing.T, env *testenv.Env, r *kopiurv1.Repository, n int) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		env.GetC(c, r)
-		require.NotNil(c, r.Status.Health)
-		require.Equal(c, int32(n), r.Status.Health.ConsecutiveProbeFailures)
+		require.NotNil(c, r.Status.Job)
+		require.Equal(c, int32(n), r.Status.Job.Failures)
 		require.NotEmpty(c, r.Status.Job.FinishedAt)
 	}, testenv.Wait, testenv.Tick)
 }

@@ -52,7 +52,7 @@ func was(phase kopiurv1.RepositoryPhase, since time.Duration, failures int32) op
 		in.SameInputs = true
 		in.Status = kopiurv1.RepositoryStatus{
 			Phase: phase, ObservedGeneration: 1, ResolvedCredentialVersion: "5,6",
-			Job:    &kopiurv1.ConnectJob{Name: "r-nas-1", Attempts: 3, FinishedAt: ago(since)},
+			Job:    &kopiurv1.ConnectJob{Name: "r-nas-1", Attempts: 3, FinishedAt: ago(since), Failures: failures},
 			Health: &kopiurv1.RepositoryHealth{ConsecutiveProbeFailures: failures, FirstFailureAt: ago(since)},
 		}
 		if phase == kopiurv1.RepositoryReady {
@@ -124,7 +124,6 @@ func TestWhenAnAttemptStarts(t *testing.T) {
 		"not where no Job can be made":                         {given(impossible), false, kopiurv1.RepositoryFailed, 0},
 		"not on a backend that no mover knows":                 {given(onAzure), false, kopiurv1.RepositoryFailed, 0},
 		"not while suspended":                                  {given(suspended), false, kopiurv1.RepositoryPending, 0},
-		"a ready one rests for ever":                           {given(was(kopiurv1.RepositoryReady, time.Hour, 0)), false, kopiurv1.RepositoryReady, 0},
 		"a ready one with a new spec is looked at":             {given(was(kopiurv1.RepositoryReady, time.Hour, 0), newSpec), true, kopiurv1.RepositoryInitializing, 0},
 		"a ready one with new credentials stays ready":         {given(was(kopiurv1.RepositoryReady, time.Hour, 0), changed), true, kopiurv1.RepositoryReady, 0},
 		"a failed one is parked":                               {given(was(kopiurv1.RepositoryFailed, time.Minute, 1)), false, kopiurv1.RepositoryFailed, 29 * time.Minute},
@@ -140,10 +139,10 @@ func TestWhenAnAttemptStarts(t *testing.T) {
 		"one that waited for a gate goes on":                   {given(was(kopiurv1.RepositoryPending, time.Second, 0)), true, kopiurv1.RepositoryInitializing, 0},
 		"not beside an older pod that may create it":           {given(lingering), false, kopiurv1.RepositoryInitializing, 5 * time.Second},
 		"beside an older pod once its id is pinned":            {given(lingering, pinned), true, kopiurv1.RepositoryInitializing, 0},
-		"when somebody asks":                                   {given(was(kopiurv1.RepositoryReady, time.Hour, 0), asked(now, "")), true, kopiurv1.RepositoryReady, 0},
-		"but once for each request":                            {given(was(kopiurv1.RepositoryReady, time.Hour, 0), asked(now.Add(-time.Hour), ago(time.Hour))), false, kopiurv1.RepositoryReady, 0},
-		"and once a minute":                                    {given(was(kopiurv1.RepositoryReady, time.Hour, 0), asked(now, ago(20*time.Second))), false, kopiurv1.RepositoryReady, 40 * time.Second},
-		"a request from a far future is none":                  {given(was(kopiurv1.RepositoryReady, time.Hour, 0), asked(now.Add(time.Hour), "")), false, kopiurv1.RepositoryReady, 0},
+		"when somebody asks":                                   {given(was(kopiurv1.RepositoryReady, time.Minute, 0), asked(now, "")), true, kopiurv1.RepositoryReady, 0},
+		"but once for each request":                            {given(was(kopiurv1.RepositoryReady, 10*time.Minute, 0), asked(now.Add(-time.Hour), ago(time.Hour))), false, kopiurv1.RepositoryReady, 20 * time.Minute},
+		"and once a minute":                                    {given(was(kopiurv1.RepositoryReady, 0, 0), asked(now, ago(20*time.Second))), false, kopiurv1.RepositoryReady, 40 * time.Second},
+		"a request from a far future is none":                  {given(was(kopiurv1.RepositoryReady, 0, 0), asked(now.Add(time.Hour), "")), false, kopiurv1.RepositoryReady, 30 * time.Minute},
 		"a request shortens the rest of a degraded one":        {given(was(kopiurv1.RepositoryDegraded, 0, 9), asked(now, ago(50*time.Second))), false, kopiurv1.RepositoryDegraded, 10 * time.Second},
 		"a status time that cannot be read counts as long ago": {given(was(kopiurv1.RepositoryDegraded, 0, 1), func(in *connect.Input) { in.Status.Job.FinishedAt = "yesterday" }), true, kopiurv1.RepositoryDegraded, 0},
 	} {
@@ -192,7 +191,7 @@ func TestARequestIsHonouredOnce(t *testing.T) {
 	for name, at := range map[string]time.Time{"of the past": now.Add(-time.Minute), "of a clock that is ahead": now.Add(2 * time.Minute)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in := given(was(kopiurv1.RepositoryReady, time.Hour, 0), asked(at, ""))
+			in := given(was(kopiurv1.RepositoryReady, time.Minute, 0), asked(at, ""))
 			p := connect.Decide(in, now)
 			require.True(t, p.Start)
 			in.Status.LastReverifyAt = p.Status.LastReverifyAt
@@ -234,8 +233,9 @@ func TestWhatAnOutcomeMeans(t *testing.T) {
 		"success":                            {given(first, success("aa")), kopiurv1.RepositoryReady, connect.Ready, kopiurv1.ReasonReachable, metav1.ConditionTrue},
 		"another repository in its place":    {given(ready, success("bb")), kopiurv1.RepositoryFailed, connect.Stalled, kopiurv1.ReasonRepositoryVanished, metav1.ConditionTrue},
 		"a success without an id":            {given(first, success("")), kopiurv1.RepositoryInitializing, connect.Progressing, kopiurv1.ReasonBootstrapInternalInconsistency, ""},
-		"no answer degrades a ready one":     {given(ready, result(work.CodeRepositoryUnavailable)), kopiurv1.RepositoryDegraded, connect.Progressing, kopiurv1.ReasonBackendUnreachable, metav1.ConditionFalse},
-		"slow is not unreachable":            {given(ready, result(work.CodeSlow)), kopiurv1.RepositoryDegraded, connect.Progressing, kopiurv1.ReasonBootstrapDeadlineExceeded, metav1.ConditionUnknown},
+		"no answer at first":                 {given(first, result(work.CodeRepositoryUnavailable)), kopiurv1.RepositoryDegraded, connect.Progressing, kopiurv1.ReasonBackendUnreachable, metav1.ConditionFalse},
+		"no answer leaves a ready one ready": {given(ready, result(work.CodeRepositoryUnavailable)), kopiurv1.RepositoryReady, connect.Keep, kopiurv1.ReasonBackendUnreachable, metav1.ConditionFalse},
+		"slow is not unreachable":            {given(ready, result(work.CodeSlow)), kopiurv1.RepositoryReady, connect.Keep, kopiurv1.ReasonProbeDeadlineExceeded, metav1.ConditionUnknown},
 		"nor is a deadline of the mover":     {given(first, result(work.CodeDeadlineExceeded)), kopiurv1.RepositoryDegraded, connect.Progressing, kopiurv1.ReasonBootstrapDeadlineExceeded, metav1.ConditionUnknown},
 		"nor one of the Job":                 {given(first, state(moverjob.DeadlineKilled)), kopiurv1.RepositoryDegraded, connect.Progressing, kopiurv1.ReasonBootstrapDeadlineExceeded, metav1.ConditionUnknown},
 		"a wrong password":                   {given(first, result(work.CodeAuthFailure)), kopiurv1.RepositoryFailed, connect.Stalled, "AuthFailure", metav1.ConditionTrue},
@@ -248,11 +248,11 @@ func TestWhatAnOutcomeMeans(t *testing.T) {
 		"something else there":               {given(first, result(work.CodeLocationOccupied)), kopiurv1.RepositoryFailed, connect.Stalled, kopiurv1.ReasonLocationOccupied, metav1.ConditionTrue},
 		"a mover of another release":         {given(first, result(work.CodeInvalidSpec)), kopiurv1.RepositoryFailed, connect.Stalled, kopiurv1.ReasonInvalidSpec, ""},
 		"a repository that lost data":        {given(first, result(work.CodeVerificationFailed)), kopiurv1.RepositoryFailed, connect.Stalled, "VerificationFailed", metav1.ConditionTrue},
-		"a clock that is wrong":              {given(ready, result(work.CodeClockSkew)), kopiurv1.RepositoryReady, connect.Keep, "", ""},
+		"a clock that is wrong":              {given(ready, result(work.CodeClockSkew)), kopiurv1.RepositoryReady, connect.Keep, "ClockSkew", ""},
 		"what nobody knows":                  {given(first, result(work.CodeUnknown)), kopiurv1.RepositoryFailed, connect.Stalled, "Unknown", ""},
 		"a code of a newer mover":            {given(first, result("Brandnew")), kopiurv1.RepositoryFailed, connect.Stalled, "Unknown", ""},
-		"a lock leaves a ready one ready":    {given(ready, result(work.CodeLocked)), kopiurv1.RepositoryReady, connect.Keep, "", ""},
-		"a crash leaves a ready one ready":   {given(ready, result(work.CodeLost)), kopiurv1.RepositoryReady, connect.Keep, "", ""},
+		"a lock leaves a ready one ready":    {given(ready, result(work.CodeLocked)), kopiurv1.RepositoryReady, connect.Keep, "Locked", ""},
+		"a crash leaves a ready one ready":   {given(ready, result(work.CodeLost)), kopiurv1.RepositoryReady, connect.Keep, kopiurv1.ReasonBootstrapJobFailed, ""},
 		"a crash at first is tried again":    {given(first, result(work.CodeLost)), kopiurv1.RepositoryInitializing, connect.Progressing, kopiurv1.ReasonBootstrapJobFailed, ""},
 		"a pod that does not start":          {given(first, state(moverjob.Wedged)), kopiurv1.RepositoryInitializing, connect.Progressing, kopiurv1.ReasonMoverPodWedged, ""},
 		"a Job that somebody deleted":        {given(first, state(moverjob.Absent)), kopiurv1.RepositoryInitializing, connect.Progressing, kopiurv1.ReasonBootstrapJobFailed, ""},
@@ -352,9 +352,11 @@ func TestAnything(t *testing.T) {
 		n := int32(random.Uint32())
 		in.Status = kopiurv1.RepositoryStatus{
 			Phase: kopiurv1.RepositoryPhase(pick("", "Pending", "Initializing", "Ready", "Degraded", "Failed", "Unheard")), UniqueID: id,
-			Job:    &kopiurv1.ConnectJob{Name: "j", Attempts: n, FinishedAt: pick("", "yesterday", ago(time.Duration(random.Int64N(1e14)))), DeadlineKills: n},
-			Health: &kopiurv1.RepositoryHealth{ConsecutiveProbeFailures: n},
+			Job:    &kopiurv1.ConnectJob{Name: "j", Attempts: n, FinishedAt: pick("", "yesterday", ago(time.Duration(random.Int64N(1e14)))), DeadlineKills: n, Failures: n},
+			Health: &kopiurv1.RepositoryHealth{ConsecutiveProbeFailures: n, ConnectSeconds: int64(random.Uint64())},
 		}
+		in.OthersSucceededAt = now.Add(-time.Duration(random.Int64N(1e14)))
+		before := *in.Status.DeepCopy()
 		in.SameInputs, in.Creds.Open, in.Spec.Suspend = random.IntN(2) == 0, random.IntN(4) > 0, random.IntN(8) == 0
 		flight := random.IntN(2) == 0
 		if flight {
@@ -371,6 +373,7 @@ func TestAnything(t *testing.T) {
 		require.False(t, p.Start && flight, "two attempts at once")
 		require.False(t, p.Verdict == connect.Ready && p.Status.UniqueID == "", "Ready without an id")
 		require.GreaterOrEqual(t, p.After, time.Duration(0))
+		require.Equal(t, before, in.Status, "what was observed is left as it was")
 	}
 }
 
@@ -379,6 +382,6 @@ func TestADeadlineIsNeverInThePast(t *testing.T) {
 	t.Parallel()
 	b := &kopiurv1.BootstrapSpec{FailurePolicy: &kopiurv1.FailurePolicy{ActiveDeadlineSeconds: new(int64(math.MaxInt64))}}
 	for kills := range int32(4) {
-		assert.Equal(t, work.MaxSeconds, connect.Deadline(b, kills))
+		assert.Equal(t, work.MaxSeconds, connect.Deadline(b, 0, kills))
 	}
 }

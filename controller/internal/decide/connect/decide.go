@@ -35,6 +35,7 @@ func Decide(in Input, now time.Time) Plan {
 		p.condition(kopiurv1.ConditionBackendReachable, metav1.ConditionFalse, in.Volume.Reason, in.Volume.Message)
 	case !in.Permitted.Open:
 		p.hold(in.Permitted)
+	case closeBreaker(&p, in, now):
 	default:
 		if after, ok := due(in, now); !ok {
 			rest(&p, in, after)
@@ -72,9 +73,8 @@ func due(in Input, now time.Time) (time.Duration, bool) {
 	since := now.Sub(timeOf(s.Job.FinishedAt, now))
 	switch s.Phase {
 	case kopiurv1.RepositoryReady:
-		if failures(s) > 0 { // an attempt with new credentials that told nothing
-			wait = Ladder(failures(s)) - since
-			if wait <= 0 {
+		if next := nextLook(in, now); !next.IsZero() {
+			if wait = next.Sub(now); wait <= 0 {
 				return 0, true
 			}
 		}
@@ -83,7 +83,7 @@ func due(in Input, now time.Time) (time.Duration, bool) {
 			return 0, true
 		}
 	case kopiurv1.RepositoryDegraded, kopiurv1.RepositoryInitializing:
-		if wait = Ladder(failures(s)) - since; wait <= 0 {
+		if wait = Ladder(s.Job.Failures) - since; wait <= 0 {
 			return 0, true
 		}
 	case kopiurv1.RepositoryPending:
@@ -131,23 +131,38 @@ func start(p *Plan, in Input, now time.Time) {
 		}
 		p.Status.LastReverifyAt = stamp(honoured)
 	}
-	job := kopiurv1.ConnectJob{Attempts: 1}
-	if j := in.Status.Job; j != nil {
-		job.Attempts = j.Attempts + 1
-		job.DeadlineKills = j.DeadlineKills
-	}
-	if !in.SameInputs {
-		// What went wrong with other settings says nothing about these.
-		job.DeadlineKills = 0
-		if h := p.Status.Health; h != nil {
-			h.ConsecutiveProbeFailures = 0
-		}
-	}
-	p.Status.Job = &job
+	p.Status.Job = new(following(p, in))
 	p.Status.ResolvedCredentialVersion = in.Creds.Version
 	p.Start = true
-	p.DeadlineSeconds = Deadline(in.Spec.Bootstrap, job.DeadlineKills)
+	p.Probe = in.SameInputs && in.Status.UniqueID != ""
+	if p.Probe {
+		p.health().ProbeAttemptAt = stamp(now)
+	}
+	p.DeadlineSeconds = deadline(in, p.Status.Job.DeadlineKills)
 	p.running(in, "")
+}
+
+// following is the attempt after the recorded one. What went wrong with other settings says nothing about these.
+func following(p *Plan, in Input) kopiurv1.ConnectJob {
+	j := kopiurv1.ConnectJob{}
+	if in.Status.Job != nil {
+		j = *in.Status.Job
+	}
+	j.Attempts++
+	j.Name, j.FinishedAt = "", ""
+	if !in.SameInputs {
+		j.Failures, j.DeadlineKills = 0, 0
+		if h := p.Status.Health; h != nil {
+			h.ConsecutiveProbeFailures, h.FirstFailureAt = 0, ""
+		}
+	}
+	return j
+}
+
+// usable reports whether the repository may go on being used whatever the attempt that runs or has ended without an
+// answer: it was Ready with these settings, or only its credentials changed, and movers mount the new ones already.
+func usable(in Input) bool {
+	return in.Status.Phase == kopiurv1.RepositoryReady && (in.SameInputs || in.Status.ObservedGeneration == in.Generation)
 }
 
 // running sums up a repository while its Job runs. One whose settings are the same stays what it was: a look at the
@@ -158,8 +173,7 @@ func (p *Plan) running(in Input, waitsFor string) {
 		p.Verdict = Keep
 		return
 	}
-	if in.Status.Phase == kopiurv1.RepositoryReady && in.Status.ObservedGeneration == in.Generation {
-		// Only the credentials changed; movers mount the new ones already.
+	if usable(in) {
 		p.Verdict = Keep
 		return
 	}
@@ -175,11 +189,9 @@ func (p *Plan) running(in Input, waitsFor string) {
 func follow(p *Plan, in Input, now time.Time) {
 	f := in.Flight
 	if j := p.Status.Job; j == nil || j.Name != f.Name {
-		job := kopiurv1.ConnectJob{}
-		if j != nil {
-			job = *j
-		}
-		job.Attempts, job.FinishedAt = f.Attempt, ""
+		// Made, and the process ended before it could say so.
+		job := following(p, in)
+		job.Attempts = f.Attempt
 		p.Status.Job = &job
 	}
 	p.Status.Job.Name = f.Name
@@ -192,6 +204,15 @@ func follow(p *Plan, in Input, now time.Time) {
 		p.running(in, f.Outcome.Message)
 		p.After = f.Outcome.Recheck
 	case moverjob.NodeLost:
+		if in.Status.UniqueID != "" {
+			// A look that never ends must not be the last one. Only where the repository may still be created do two of them
+			// stand in each other's way.
+			p.Status.Failure = &kopiurv1.Failure{
+				KopiaErrorClass: kopiurv1.ReasonNodeLost, Message: f.Outcome.Message, RetryRecommended: true, Op: "bootstrap",
+			}
+			inconclusive(p, in, kopiurv1.ReasonNodeLost, "the node of the pod that connects does not answer; another pod is started", now)
+			return
+		}
 		p.verdict(Progressing, kopiurv1.ReasonNodeLost, f.Outcome.Message)
 		p.Status.Phase = kopiurv1.RepositoryInitializing
 		p.After = f.Outcome.Recheck
@@ -262,13 +283,6 @@ func status(b bool) metav1.ConditionStatus {
 		return metav1.ConditionTrue
 	}
 	return metav1.ConditionFalse
-}
-
-func failures(s kopiurv1.RepositoryStatus) int32 {
-	if s.Health == nil {
-		return 0
-	}
-	return s.Health.ConsecutiveProbeFailures
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -33,6 +33,9 @@ type Input struct {
 	Flight *Flight
 	// Lingering names a pod of an older attempt that has not ended yet.
 	Lingering string
+	// OthersSucceededAt is when another mover of this repository last succeeded, on this process's clock; zero where none
+	// did.
+	OthersSucceededAt time.Time
 	// ReverifyAt is the value of the annotation that asks for another connect.
 	ReverifyAt string
 }
@@ -72,12 +75,16 @@ type Plan struct {
 	// Carry names conditions that stay as they are, also where Conditions has them.
 	Carry   []string
 	Verdict Verdict
-	// Reason and Message of the verdict.
+	// Reason and Message of the verdict; with Keep, what happened meanwhile.
 	Reason, Message string
 	// Suspended adds that condition.
 	Suspended bool
 	// Start asks for the Job of attempt Status.Job.Attempts.
 	Start bool
+	// Probe: that Job only looks whether all is as it was. It gets one pod: the ladder tries again, not the Job.
+	Probe bool
+	// Tripped: failed probes have parked all who use the repository.
+	Tripped bool
 	// DeadlineSeconds of that Job.
 	DeadlineSeconds int64
 	// Note is what the mover said, for an event; it may be volatile.
@@ -90,6 +97,9 @@ type Plan struct {
 const (
 	defaultDeadline int64 = 120
 	maxDeadline     int64 = 1800
+	// connectRoom is how much longer than the last connect the next one may take. A store that needs most of its deadline
+	// would be over it now and then, without anything being wrong (acceptance C-4).
+	connectRoom int64 = 3
 
 	ladderFirst = 2 * time.Minute
 	ladderMax   = 30 * time.Minute
@@ -115,19 +125,29 @@ func Ladder(n int32) time.Duration {
 	return d
 }
 
-// Deadline is what an attempt gets after kills deadline kills in a row: twice as long each time, up to half an hour or
-// what the spec allows.
-func Deadline(p *kopiurv1.BootstrapSpec, kills int32) int64 {
+// Deadline is what an attempt gets: what the spec says, or three times what the last connect took where that is more,
+// and after kills deadline kills in a row twice as long for each, up to half an hour or what the spec allows.
+func Deadline(p *kopiurv1.BootstrapSpec, connectSeconds int64, kills int32) int64 {
 	base := defaultDeadline
 	if p != nil && p.FailurePolicy != nil && p.FailurePolicy.ActiveDeadlineSeconds != nil {
 		base = min(*p.FailurePolicy.ActiveDeadlineSeconds, work.MaxSeconds)
 	}
 	limit := max(maxDeadline, base)
-	d := base
+	d := max(base, min(connectSeconds, limit)*connectRoom)
 	for range kills {
-		if d *= 2; d >= limit {
-			return limit
+		if d >= limit {
+			break
 		}
+		d *= 2
 	}
-	return d
+	return min(d, limit)
+}
+
+// deadline is what the next attempt gets.
+func deadline(in Input, kills int32) int64 {
+	var took int64
+	if h := in.Status.Health; h != nil {
+		took = h.ConnectSeconds
+	}
+	return Deadline(in.Spec.Bootstrap, took, kills)
 }

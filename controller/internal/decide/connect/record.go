@@ -32,11 +32,9 @@ func record(p *Plan, in Input, r work.Result, now time.Time) {
 			fail(p, kopiurv1.ReasonRepositoryVanished, fmt.Sprintf("another repository is in the place of the known one at %s; %s", where, vanishedAdvice), metav1.ConditionTrue, now)
 			return
 		}
-		succeed(p, *r.Bootstrap, now)
+		succeed(p, in, *r.Bootstrap, now)
 	case work.CodeRepositoryUnavailable:
-		degrade(p, kopiurv1.ReasonBackendUnreachable, fmt.Sprintf(
-			"%s does not answer, or answers with a fault of its own; it is tried again after 2, 4, 8, 16 and then every 30 minutes. Check endpoint, DNS and network policies", where),
-			metav1.ConditionFalse, now)
+		unreachable(p, in, where, now)
 	case work.CodeSlow, work.CodeDeadlineExceeded:
 		slow(p, in, now)
 	case work.CodeMissingCredentials:
@@ -78,11 +76,13 @@ func record(p *Plan, in Input, r work.Result, now time.Time) {
 	}
 }
 
+const usableMessage = "the repository can be used"
+
 const vanishedAdvice = "nothing is created in its place. Restore the store, or, where the loss is final, delete and re-create this object"
 
-func succeed(p *Plan, b work.BootstrapResult, now time.Time) {
+func succeed(p *Plan, in Input, b work.BootstrapResult, now time.Time) {
 	finish(p, now)
-	p.Status.Job.DeadlineKills = 0
+	p.Status.Job.Failures, p.Status.Job.DeadlineKills = 0, 0
 	p.Status.Phase = kopiurv1.RepositoryReady
 	p.Status.UniqueID = b.UniqueID
 	at := stamp(now)
@@ -94,7 +94,10 @@ func succeed(p *Plan, b work.BootstrapResult, now time.Time) {
 		ConnectSeconds: int64(math.Ceil(b.ConnectSeconds)), IndexBytes: b.IndexBlobBytes, LastHealthyAt: at, LastProbeAt: at,
 	}
 	p.set(kopiurv1.ConditionBackendReachable, metav1.ConditionTrue, kopiurv1.ReasonReachable, "the last connect succeeded")
-	p.verdict(Ready, kopiurv1.ReasonReachable, "the repository can be used")
+	p.verdict(Ready, kopiurv1.ReasonReachable, usableMessage)
+	if probe := ProbeOf(in.Spec); probe.Enabled {
+		p.After = probe.Interval
+	}
 	p.Note = "connected"
 	if b.Created {
 		p.Note = "created a new repository with unique id " + b.UniqueID
@@ -104,7 +107,7 @@ func succeed(p *Plan, b work.BootstrapResult, now time.Time) {
 // fail parks the repository until somebody acts.
 func fail(p *Plan, reason, message string, reachable metav1.ConditionStatus, now time.Time) {
 	finish(p, now)
-	p.failed(now)
+	p.lost(now)
 	p.Status.Phase = kopiurv1.RepositoryFailed
 	if reachable != "" {
 		why := kopiurv1.ReasonReachable
@@ -117,54 +120,96 @@ func fail(p *Plan, reason, message string, reachable metav1.ConditionStatus, now
 	p.After = failedRetry
 }
 
-// degrade parks all who use the repository until it answers again.
-func degrade(p *Plan, reason, message string, reachable metav1.ConditionStatus, now time.Time) {
+// unreachable is the one class that a repository recovers from by itself. One that is in use stays so until the failures
+// in a row are as many as its probe's threshold, so that a store that stumbles holds back nobody.
+func unreachable(p *Plan, in Input, where string, now time.Time) {
 	finish(p, now)
-	p.failed(now)
+	p.lost(now)
+	probe := ProbeOf(in.Spec)
+	p.After = Ladder(p.Status.Job.Failures)
+	message := where + " does not answer, or answers with a fault of its own; it is tried again after 2, 4, 8, 16 and then every 30 minutes. Check endpoint, DNS and network policies"
+	inUse := usable(in)
+	if inUse && (probe.OnFailure == kopiurv1.ProbeAlert || p.Status.Health.ConsecutiveProbeFailures < probe.FailureThreshold) {
+		if probe.OnFailure == kopiurv1.ProbeAlert {
+			message += ". Backups go on, as spec.health.probe.onFailure says"
+		} else {
+			message += ". Backups are held back once spec.health.probe.failureThreshold connects in a row have failed"
+		}
+		p.set(kopiurv1.ConditionBackendReachable, metav1.ConditionFalse, kopiurv1.ReasonBackendUnreachable, message)
+		p.verdict(Keep, kopiurv1.ReasonBackendUnreachable, message)
+		return
+	}
+	p.Tripped = inUse
 	p.Status.Phase = kopiurv1.RepositoryDegraded
-	p.set(kopiurv1.ConditionBackendReachable, reachable, reason, "as the last connect found")
-	p.verdict(Progressing, reason, message)
-	p.After = Ladder(failures(p.Status))
+	p.set(kopiurv1.ConditionBackendReachable, metav1.ConditionFalse, kopiurv1.ReasonBackendUnreachable, "as the last connect found")
+	p.verdict(Progressing, kopiurv1.ReasonBackendUnreachable, message)
 }
 
 // slow is an attempt that did not fit into its time. The store was not found unreachable: with a cold cache and many
-// index blobs a connect takes minutes, and calling that an outage would stop the maintenance that makes it faster (C-3).
+// index blobs a connect takes minutes, and holding anybody back for that would stop the maintenance that makes it faster
+// (acceptance C-3). A repository that was never connected to is of no use to anybody yet and waits as Degraded.
 func slow(p *Plan, in Input, now time.Time) {
-	degrade(p, kopiurv1.ReasonBootstrapDeadlineExceeded, fmt.Sprintf(
-		"connecting to %s took longer than it was given; it is tried again with twice the time, up to 30 minutes. Raise spec.bootstrap.failurePolicy.activeDeadlineSeconds where the store is slow",
-		Where(in.Spec.Backend)), metav1.ConditionUnknown, now)
+	finish(p, now)
+	p.failed()
 	p.Status.Job.DeadlineKills++
+	p.After = Ladder(p.Status.Job.Failures)
+	reason := kopiurv1.ReasonBootstrapDeadlineExceeded
+	if in.Status.UniqueID != "" {
+		reason = kopiurv1.ReasonProbeDeadlineExceeded
+	}
+	message := fmt.Sprintf("connecting to %s took longer than it was given; it is tried again with twice the time, up to 30 minutes. Raise spec.bootstrap.failurePolicy.activeDeadlineSeconds where the store is slow",
+		Where(in.Spec.Backend))
+	p.set(kopiurv1.ConditionBackendReachable, metav1.ConditionUnknown, reason, "the last connect ended before there was an answer")
+	if usable(in) {
+		p.verdict(Keep, reason, message)
+		return
+	}
+	p.Status.Phase = kopiurv1.RepositoryDegraded
+	p.verdict(Progressing, reason, message)
 }
 
 // inconclusive is an attempt that says nothing about the repository: one that was Ready with the same settings stays so.
 func inconclusive(p *Plan, in Input, reason, message string, now time.Time) {
 	finish(p, now)
-	p.failed(now)
-	p.After = Ladder(failures(p.Status))
-	if in.Status.Phase == kopiurv1.RepositoryReady {
-		p.Verdict, p.Note = Keep, message
-		return
+	p.failed()
+	p.After = Ladder(p.Status.Job.Failures)
+	switch {
+	case usable(in):
+		p.verdict(Keep, reason, message)
+	case in.SameInputs && in.Status.Phase == kopiurv1.RepositoryDegraded:
+		// Out of reach, and not known to be anything else.
+		p.verdict(Keep, reason, message)
+	default:
+		p.Status.Phase = kopiurv1.RepositoryInitializing
+		p.verdict(Progressing, reason, message)
 	}
-	p.Status.Phase = kopiurv1.RepositoryInitializing
-	p.verdict(Progressing, reason, message)
 }
 
 // finish marks the outcome as recorded.
 func finish(p *Plan, now time.Time) {
 	p.Status.Job.FinishedAt = stamp(now)
+	h := p.health()
+	h.LastProbeAt, h.ProbeAttemptAt = stamp(now), ""
 }
 
-// failed counts one more failure in a row.
-func (p *Plan) failed(now time.Time) {
+// failed counts one more attempt in a row that did not succeed.
+func (p *Plan) failed() { p.Status.Job.Failures = min(p.Status.Job.Failures, math.MaxInt32-1) + 1 }
+
+// lost counts one that found the repository lost or out of reach as well.
+func (p *Plan) lost(now time.Time) {
+	p.failed()
+	h := p.health()
+	if h.ConsecutiveProbeFailures <= 0 {
+		h.ConsecutiveProbeFailures, h.FirstFailureAt = 0, stamp(now)
+	}
+	h.ConsecutiveProbeFailures = min(h.ConsecutiveProbeFailures, math.MaxInt32-1) + 1
+}
+
+func (p *Plan) health() *kopiurv1.RepositoryHealth {
 	if p.Status.Health == nil {
 		p.Status.Health = &kopiurv1.RepositoryHealth{}
 	}
-	h := p.Status.Health
-	h.LastProbeAt = stamp(now)
-	if h.ConsecutiveProbeFailures == 0 {
-		h.FirstFailureAt = stamp(now)
-	}
-	h.ConsecutiveProbeFailures++
+	return p.Status.Health
 }
 
 // set replaces a condition of this plan.

@@ -5,6 +5,7 @@ package mapper
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
@@ -59,6 +60,15 @@ func RepositoryNeeds(s kopiurv1.RepositorySpec, objectNamespace, operatorNamespa
 		keys = append(keys, anyIn(KindNamespace, home))
 	}
 	return keys
+}
+
+// RepositoryAiling is the UID of a repository whose last connects did not succeed. To the others the success of a mover
+// is no news, and thousands of them a day would wake them for nothing.
+func RepositoryAiling(s kopiurv1.RepositoryStatus, uid types.UID) []string {
+	if s.Job == nil || s.Job.Failures == 0 {
+		return nil
+	}
+	return []string{string(uid)}
 }
 
 // PolicyRepository are the repositories of a policy.

@@ -9,6 +9,8 @@ import kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 const (
 	// FieldNeeds is on repositories: the core objects that their own movers use.
 	FieldNeeds = "kopiur.needs"
+	// FieldAiling is on repositories whose last connects did not succeed: their UID.
+	FieldAiling = "kopiur.ailing"
 	// FieldRepository is on policies and Restores.
 	FieldRepository = "kopiur.repository"
 	// FieldPolicy is on Snapshots and Restores.
@@ -102,6 +104,14 @@ func OfPolicy(woken Kind, namespace, name string) []Lookup {
 	default:
 		return nil
 	}
+}
+
+// OfRepositoryUID is the lookup for a mover's Job that succeeded: it has the label with its repository's UID.
+func OfRepositoryUID(woken Kind, uid string) []Lookup {
+	if (woken != KindRepository && woken != KindClusterRepository) || uid == "" {
+		return nil
+	}
+	return []Lookup{{Kind: woken, Field: FieldAiling, Value: uid}}
 }
 
 // OfOwnerUID is the lookup for a pod whose Job is gone: it only has the label with its owner's UID.
