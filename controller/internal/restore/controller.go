@@ -23,6 +23,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/index"
 	"github.com/kopiur/kopiur/controller/internal/loop"
+	"github.com/kopiur/kopiur/controller/internal/nudge"
 )
 
 // A claim is made and read, never changed or deleted: it is the user's.
@@ -82,6 +83,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	w, err := r.observe(ctx, obj) // every read
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if decide.InFlight(obj) {
+		nudge.After(ctx, r.Env, w.Repository, w.Outcome)
 	}
 	plan := decide.Decide(w, r.Clock.Now()) // no I/O, table-tested
 	return r.act(ctx, p, obj, plan)         // every write

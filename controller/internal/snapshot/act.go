@@ -23,6 +23,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
+	"github.com/kopiur/kopiur/controller/internal/nudge"
 )
 
 const (
@@ -289,6 +290,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (ctrl.Result, error) 
 		s.set(c)
 	}
 	s.patcher.Emit(recordedEvent(rec))
+	nudge.After(ctx, r.Env, s.w.Repository, s.plan.Outcome)
 	if rec.Phase == kopiurv1.SnapshotFailed {
 		return ctrl.Result{}, loop.Stall{After: settleAfter, Reason: rec.Reason, Message: rec.Message}
 	}
