@@ -185,22 +185,32 @@ func (w *restorer) children(ctx context.Context, dir targetDir, fresh bool, rel 
 			cancel(err) // the first one wins
 		}
 	}
-	for _, e := range entries {
+	for i, e := range entries {
 		if ctx.Err() != nil {
 			break
 		}
-		select {
-		case w.slot <- struct{}{}:
-			wg.Go(func() {
-				defer func() { <-w.slot }()
-				run(e)
-			})
-		default:
-			run(e)
-		}
+		w.share(&wg, i == len(entries)-1, func() { run(e) })
 	}
 	wg.Wait()
 	return context.Cause(ctx)
+}
+
+// share does a piece of work in another worker, if one is free, else here. Who shares out the last piece would only wait
+// for it, and does it instead.
+func (w *restorer) share(wg *sync.WaitGroup, last bool, work func()) {
+	if last {
+		work()
+		return
+	}
+	select {
+	case w.slot <- struct{}{}:
+		wg.Go(func() {
+			defer func() { <-w.slot }()
+			work()
+		})
+	default:
+		work()
+	}
 }
 
 func (w *restorer) entry(ctx context.Context, at place, rel string, e *snapshot.DirEntry) error {

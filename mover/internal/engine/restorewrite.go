@@ -9,7 +9,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"hash/fnv"
 	"io"
 	"io/fs"
@@ -173,11 +172,11 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 
 // content writes a file with all that belongs to it.
 func (w *restorer) content(ctx context.Context, at place, rel string, e *snapshot.DirEntry, inPlace bool) error {
-	rd, err := w.repo.rep.OpenObject(ctx, e.ObjectID)
+	src, err := w.openContent(ctx, e)
 	if err != nil {
-		return storageError("open content", err)
+		return err
 	}
-	defer rd.Close()
+	defer src.close()
 	open := at.in.Create
 	if inPlace {
 		open = at.in.Open
@@ -186,22 +185,28 @@ func (w *restorer) content(ctx context.Context, at place, rel string, e *snapsho
 	if err != nil {
 		return err //nolint:wrapcheck // the caller adds the path
 	}
-	var src io.Reader = rd
-	var h hash.Hash
-	if w.sum != nil {
-		h = sha256.New()
-		src = io.TeeReader(rd, h)
-	}
-	if err = w.copy(ctx, f, src, e.FileSize); err == nil {
+	if err = w.fill(ctx, f, src, rel, e); err == nil {
 		w.attributes(f, rel, e)
-		if h != nil {
-			err = w.sum(rel, h.Sum(nil))
-		}
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	return err
+}
+
+// fill writes what a file holds.
+func (w *restorer) fill(ctx context.Context, f targetFile, src contentOf, rel string, e *snapshot.DirEntry) error {
+	switch {
+	case src.chunks != nil:
+		return w.copyChunks(ctx, f, src.chunks, e.FileSize)
+	case w.sum == nil:
+		return w.copy(ctx, f, src.whole, e.FileSize)
+	}
+	h := sha256.New()
+	if err := w.copy(ctx, f, io.TeeReader(src.whole, h), e.FileSize); err != nil {
+		return err
+	}
+	return w.sum(rel, h.Sum(nil))
 }
 
 var buffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
