@@ -4,6 +4,8 @@
 package apitest
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -87,4 +89,14 @@ func failed(s *kopiurv1.Snapshot) *kopiurv1.Snapshot {
 	s.Status.Failure = &kopiurv1.Failure{KopiaErrorClass: "AuthFailure", Message: message}
 	s.Status.Timing = &kopiurv1.Timing{StartTime: "2026-03-05T08:30:00Z", EndTime: "2026-03-05T08:30:04Z", DurationSeconds: 4}
 	return s
+}
+
+func claim(name string, labels map[string]string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}
 }

@@ -16,16 +16,22 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cli"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd"
 )
+
+// patience is how long a test waits for what another goroutine does.
+const patience = 30 * time.Second
 
 // world is a namespace of one test, and whoever types there.
 type world struct {
@@ -47,7 +53,10 @@ func (standing) Now() time.Time { return time.Date(2026, 3, 5, 9, 0, 0, 0, time.
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	c, err := client.NewWithWatch(server, client.Options{Scheme: cli.Scheme()})
+	scheme := cli.Scheme()
+	require.NoError(t, rbacv1.AddToScheme(scheme))
+	require.NoError(t, authorizationv1.AddToScheme(scheme))
+	c, err := client.NewWithWatch(server, client.Options{Scheme: scheme})
 	require.NoError(t, err)
 	w := &world{t: t, client: c, kubeconfig: kubeconfig}
 	w.namespace = w.addNamespace()
@@ -90,6 +99,14 @@ func (w *world) create(objects ...client.Object) {
 func (w *world) get(o client.Object) {
 	w.t.Helper()
 	require.NoError(w.t, w.client.Get(w.t.Context(), client.ObjectKeyFromObject(o), o))
+}
+
+// status changes an object's status, as the controller does.
+func (w *world) status(o client.Object, edit func()) {
+	w.t.Helper()
+	w.get(o)
+	edit()
+	require.NoError(w.t, w.client.Status().Update(w.t.Context(), o))
 }
 
 // as makes a copy of the world in which a user without any right types, plus those rules.
@@ -162,6 +179,14 @@ func (c *call) wait() result {
 	return c.res
 }
 
+// says waits until stderr has a text.
+func (c *call) says(t *testing.T, text string) {
+	t.Helper()
+	if !assert.Eventually(t, func() bool { return strings.Contains(c.err.String(), text) }, patience, 10*time.Millisecond) {
+		require.FailNow(t, "stderr never said "+text, c.err.String())
+	}
+}
+
 // golden compares the whole result with a file. Names of namespaces differ from run to run; the clock stands still, long
 // before the API server's own, so that what was made just now has no age.
 func (r result) golden(name string, replace ...string) {
@@ -203,3 +228,25 @@ func (b *lockedBuffer) String() string {
 }
 
 func lines(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") }
+
+// allow lets a user do something with our kinds in the namespace, and waits until the API server knows.
+func (w *world) allow(user string, verbs []string, resources ...string) {
+	w.t.Helper()
+	name := metav1.ObjectMeta{Namespace: w.namespace, GenerateName: "allow-"}
+	role := &rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{kopiurv1.GroupName}, Resources: resources, Verbs: verbs,
+	}}}
+	require.NoError(w.t, w.client.Create(w.t.Context(), role))
+	require.NoError(w.t, w.client.Create(w.t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}))
+	require.Eventually(w.t, func() bool {
+		ask := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: w.namespace, Verb: verbs[0], Group: kopiurv1.GroupName, Resource: resources[0],
+			},
+		}}
+		return w.client.Create(w.t.Context(), ask) == nil && ask.Status.Allowed
+	}, patience, 10*time.Millisecond)
+}

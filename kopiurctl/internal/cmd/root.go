@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kopiur/kopiur/kopiurctl/internal/cli"
+	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshot"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshots"
 )
 
@@ -43,7 +44,7 @@ func New(env *cli.Env) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Usagef("%w: see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(snapshots.New(env))
+	root.AddCommand(snapshot.New(env), snapshots.New(env))
 	return root
 }
 
