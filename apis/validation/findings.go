@@ -8,6 +8,7 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -26,6 +27,20 @@ func (f *Findings) Merge(o Findings) {
 
 // Err joins the errors to one; nil where there are none.
 func (f Findings) Err() error { return f.Errors.ToAggregate() }
+
+// Settled turns what was wrong before an update and still is into warnings. An object that an older rule let in can be
+// suspended, or put right one field after the other; what the update itself breaks is refused.
+func Settled(now, before Findings) Findings {
+	out := Findings{Warnings: now.Warnings}
+	for _, e := range now.Errors {
+		if slices.ContainsFunc(before.Errors, func(b *field.Error) bool { return b.Field == e.Field && b.Error() == e.Error() }) {
+			out.Warnings = append(out.Warnings, e.Error()+" (so before this change)")
+			continue
+		}
+		out.Errors = append(out.Errors, e)
+	}
+	return out
+}
 
 func (f *Findings) invalid(at *field.Path, value any, format string, args ...any) {
 	f.Errors = append(f.Errors, field.Invalid(at, value, fmt.Sprintf(format, args...)))

@@ -52,7 +52,7 @@ func (v *Validator) Handle(ctx context.Context, req ctrladmission.Request) ctrla
 	if old != nil {
 		before := v.rules.Object(old)
 		before.Merge(v.others.Object(looking, old))
-		found = settled(found, before)
+		found = validation.Settled(found, before)
 		found.Merge(v.rules.Update(object, old))
 		found.Merge(v.others.Update(looking, object, old))
 	}
@@ -84,20 +84,6 @@ func answer(req ctrladmission.Request, o client.Object, found validation.Finding
 	}
 	status := apierrors.NewInvalid(schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}, name, found.Errors).Status()
 	out.Result = &status
-	return out
-}
-
-// settled turns what was wrong before an update and still is into warnings. An object that an older rule let in can be
-// suspended, or put right one field after the other; what the update itself breaks is refused.
-func settled(now, before validation.Findings) validation.Findings {
-	out := validation.Findings{Warnings: now.Warnings}
-	for _, e := range now.Errors {
-		if slices.ContainsFunc(before.Errors, func(b *field.Error) bool { return b.Field == e.Field && b.Error() == e.Error() }) {
-			out.Warnings = append(out.Warnings, e.Error()+" (so before this change)")
-			continue
-		}
-		out.Errors = append(out.Errors, e)
-	}
 	return out
 }
 
