@@ -250,3 +250,23 @@ func (w *world) allow(user string, verbs []string, resources ...string) {
 		return w.client.Create(w.t.Context(), ask) == nil && ask.Status.Allowed
 	}, patience, 10*time.Millisecond)
 }
+
+// clusterRepository creates one that goes with the test.
+func (w *world) clusterRepository(name string) *kopiurv1.ClusterRepository {
+	w.t.Helper()
+	r := &kopiurv1.ClusterRepository{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       kopiurv1.ClusterRepositorySpec{RepositorySpec: repositorySpec(), AllowedNamespaces: kopiurv1.AllowedNamespaces{All: new(true)}},
+	}
+	r.Status = repository("x").Status
+	status := r.Status
+	require.NoError(w.t, w.client.Create(w.t.Context(), r))
+	w.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = w.client.Delete(ctx, r)
+	})
+	r.Status = status
+	require.NoError(w.t, w.client.Status().Update(w.t.Context(), r))
+	return r
+}

@@ -6,7 +6,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,6 +91,15 @@ func (e *Env) kubeconfig() clientcmd.ClientConfig {
 		CurrentContext: e.Context,
 		Context:        api.Context{Namespace: e.Namespace},
 	})
+}
+
+// Contexts lists the names of the kubeconfig's contexts; none where it cannot be read.
+func (e *Env) Contexts() []string {
+	raw, err := e.kubeconfig().RawConfig()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(raw.Contexts))
 }
 
 // Connect reads the kubeconfig and makes the clients. It sends nothing.

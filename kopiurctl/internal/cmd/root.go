@@ -16,8 +16,10 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kopiur/kopiur/kopiurctl/internal/cli"
+	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/ackdeletion"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshot"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshots"
+	"github.com/kopiur/kopiur/kopiurctl/internal/complete"
 )
 
 const long = `kopiurctl asks the operator for backups and restores, and shows what it does. It creates and changes Kopiur's
@@ -38,13 +40,18 @@ func New(env *cli.Env) *cobra.Command {
 		Args: cobra.ArbitraryArgs, RunE: cli.Group,
 	}
 	env.AddTo(root.PersistentFlags())
+	complete.Flag(root, "namespace", complete.Namespaces(env))
+	complete.Flag(root, "context", complete.Contexts(env))
+	complete.Flag(root, "output", complete.Fixed(cli.Outputs()...))
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.ErrOut)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return cli.Usagef("%w: see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(snapshot.New(env), snapshots.New(env))
+	root.AddCommand(
+		snapshot.New(env), snapshots.New(env), ackdeletion.New(env),
+	)
 	return root
 }
 

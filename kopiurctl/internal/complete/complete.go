@@ -69,6 +69,13 @@ func Namespaces(env *cli.Env) Func {
 	}
 }
 
+// Contexts completes the names of the kubeconfig's contexts.
+func Contexts(env *cli.Env) Func {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return env.Contexts(), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // names lists; a cluster that does not answer completes nothing, and says nothing into the command line either.
 func names(ctx context.Context, env *cli.Env, list client.ObjectList, clusterWide bool) []string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
