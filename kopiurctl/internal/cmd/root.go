@@ -19,6 +19,7 @@ import (
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/ackdeletion"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshot"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshots"
+	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/status"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/suspend"
 	"github.com/kopiur/kopiur/kopiurctl/internal/complete"
 )
@@ -51,7 +52,7 @@ func New(env *cli.Env) *cobra.Command {
 		return cli.Usagef("%w: see %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(
-		snapshot.New(env), snapshots.New(env), ackdeletion.New(env), suspend.New(env), suspend.NewResume(env),
+		snapshot.New(env), snapshots.New(env), ackdeletion.New(env), suspend.New(env), suspend.NewResume(env), status.New(env),
 	)
 	return root
 }
