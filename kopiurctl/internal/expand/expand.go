@@ -67,7 +67,7 @@ type source struct {
 func sourcesOf(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim) ([]source, error) {
 	var out []source
 	for i, src := range p.Spec.Sources {
-		spec := kopiurv1.SnapshotSource{SourceIndex: int32(i)} //nolint:gosec // the schema has at most 100 sources
+		spec := kopiurv1.SnapshotSource{SourceIndex: int32(i)}
 		switch {
 		case src.PVC != nil:
 			out = append(out, source{spec, src.PVC.Name})

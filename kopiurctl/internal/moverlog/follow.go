@@ -36,6 +36,9 @@ func Follow(ctx context.Context, over <-chan struct{}, c *cli.Cluster, clk clock
 	lines, read := 0, map[types.UID]bool{}
 	for {
 		pod, err := next(ctx, c, namespace, job, read)
+		if ctx.Err() != nil {
+			return lines, nil
+		}
 		if err != nil {
 			return lines, err
 		}
@@ -43,7 +46,7 @@ func Follow(ctx context.Context, over <-chan struct{}, c *cli.Cluster, clk clock
 			read[pod.UID] = true
 			n, err := stream(ctx, c, pod, say)
 			lines += n
-			if err != nil {
+			if err != nil && ctx.Err() == nil {
 				return lines, err
 			}
 			continue
@@ -66,9 +69,6 @@ func next(ctx context.Context, c *cli.Cluster, namespace, job string, read map[t
 	var pods corev1.PodList
 	err := c.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{batchv1.JobNameLabel: job})
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, nil
-		}
 		return nil, fmt.Errorf("find the mover's pod: %w", err)
 	}
 	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
@@ -84,9 +84,6 @@ func stream(ctx context.Context, c *cli.Cluster, pod *corev1.Pod, say func(strin
 	body, err := c.Pods.Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("log").
 		Param("container", container).Param("follow", "true").Stream(ctx)
 	if err != nil {
-		if ctx.Err() != nil {
-			return 0, nil
-		}
 		return 0, fmt.Errorf("read the log of pod %s: %w", pod.Name, err)
 	}
 	defer body.Close()

@@ -7,6 +7,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -192,12 +193,7 @@ func (v *view) uses(ref kopiurv1.RepositoryRef) bool {
 }
 
 func policyUses(p *kopiurv1.SnapshotPolicy, ref kopiurv1.RepositoryRef) bool {
-	for _, r := range p.RepositoryRefs() {
-		if r == ref {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.RepositoryRefs(), ref)
 }
 
 // objects for programs: what the tables are about.
