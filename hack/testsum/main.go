@@ -6,6 +6,7 @@
 //	go test -json ./... | testsum -out out/test/apis.count   one line per package, the output of what failed
 //	testsum -total out/test/*.count                          the closing line: N passed, N failed, N skipped
 //
+// What a test logs behind "figures: " is printed in any case: how often something was tried that is a count of its own.
 // It exists because `go test` prints no totals, and a suite whose size nobody sees can shrink unnoticed.
 package main
 

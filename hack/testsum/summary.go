@@ -78,6 +78,9 @@ func (s *summary) testEvent(e event) {
 		p.tests[e.Test] = nil
 	case "output":
 		p.tests[e.Test] = append(p.tests[e.Test], e.Output)
+		if _, figures, ok := strings.Cut(e.Output, ": figures: "); ok {
+			fmt.Fprintf(s.out, "count %s %s: %s\n", e.Package, e.Test, strings.TrimSpace(figures))
+		}
 	case "pass", "skip", "fail":
 		s.ended(p, e)
 		delete(p.tests, e.Test)

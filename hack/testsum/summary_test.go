@@ -48,6 +48,12 @@ func TestSummarize(t *testing.T) {
 			 {"Action":"skip","Package":"p","Test":"T"}
 			 {"Action":"pass","Package":"p"}`, counts{Skipped: 1}, "needs root",
 		},
+		"figures are printed, though the test passes": {
+			`{"Action":"run","Package":"p","Test":"T"}
+			 {"Action":"output","Package":"p","Test":"T","Output":"    a_test.go:7: figures: 200 kills\n"}
+			 {"Action":"pass","Package":"p","Test":"T"}
+			 {"Action":"pass","Package":"p"}`, counts{Passed: 1}, "count p T: 200 kills",
+		},
 		"a package that does not build is one failure": {
 			`{"Action":"build-output","ImportPath":"p","Output":"x.go:1: bad\n"}
 			 {"Action":"build-fail","ImportPath":"p"}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,25 +92,32 @@ var killable = map[string]killed{
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	var hits, late atomic.Int64
+	t.Cleanup(func() {
+		t.Logf("figures: %d operations, %d kills that hit, %d that came too late, %d snapshots restored and compared",
+			len(killable), hits.Load(), late.Load(), compared.Load())
+	})
 	for name, k := range killable {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			long := b.again(t).unharmed(k)
 			random := rand.New(rand.NewPCG(killSeed, uint64(len(name))))
-			late := 0
+			missed := 0
 			for hit := 0; hit < killPoints; {
 				// The first quarter is mostly the start of a process.
 				after := time.Duration(float64(long) * (0.25 + 0.8*random.Float64()))
 				if b.again(t).kill(k, hit, after) {
-					late++
-					require.Less(t, late, 4*killPoints+10, "it is never hit")
+					missed++
+					late.Add(1)
+					require.Less(t, missed, 4*killPoints+10, "it is never hit")
 					long = min(long, after) // the machine is quicker now
 					continue
 				}
 				hit++
+				hits.Add(1)
 				long += long / 20 // and may become slower again
 			}
-			t.Logf("%d kills, %d more came too late", killPoints, late)
+			t.Logf("%d kills, %d more came too late", killPoints, missed)
 		})
 	}
 }
@@ -195,12 +203,16 @@ func (b *bench) kill(k killed, i int, after time.Duration) (ended bool) {
 	return ended
 }
 
+// compared counts the snapshots that were restored and compared.
+var compared atomic.Int64
+
 // holds reports that a snapshot can be restored and is what it should be.
 func (b *bench) holds(id, want string) bool {
 	b.t.Helper()
 	to := b.t.TempDir()
 	b.ok(b.spec(work.Operation{Restore: &work.Restore{SnapshotID: id, TargetPath: to}}))
 	ok := same(b.t, want, to)
+	compared.Add(1)
 	require.NoError(b.t, os.RemoveAll(to))
 	return ok
 }

@@ -55,7 +55,7 @@ func TestTheCacheStaysWithinItsVolume(t *testing.T) { //nolint:paralleltest // r
 		var st unix.Statfs_t
 		require.NoError(t, unix.Statfs(dir, &st))
 		used := int64(st.Blocks-st.Bfree) * st.Bsize
-		t.Logf("round %d: %d MiB of %d are used", round, used>>20, volume>>20)
+		t.Logf("figures: round %d of %d: %d MiB of %d are used", round+1, rounds, used>>20, volume>>20)
 		assert.LessOrEqual(t, used, int64(volume/5*4))
 		assert.Greater(t, used, int64(16<<20), "it is used at all")
 	}

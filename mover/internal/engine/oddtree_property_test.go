@@ -28,6 +28,7 @@ func oddTrees() uint64 {
 // K-10: whatever a folder holds, what kopia can keep comes back as it was, and the rest is counted to the last entry.
 func TestRandomFoldersComeBackAsTheyWere(t *testing.T) {
 	t.Parallel()
+	t.Cleanup(func() { t.Logf("figures: %d random folders", oddTrees()) })
 	for seed := range oddTrees() {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
