@@ -14,6 +14,8 @@ type StreamSnapshot struct {
 	FileName    string            `json:"fileName"`
 	Description string            `json:"description,omitempty"`
 	Tags        map[string]string `json:"tags,omitempty"`
+	// Pinned stores the snapshot with Kopiur's pin.
+	Pinned bool `json:"pinned,omitempty"`
 	// Compression is kopia's name of an algorithm. Empty means Kopiur's default.
 	Compression string `json:"compression,omitempty"`
 }

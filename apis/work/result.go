@@ -46,6 +46,8 @@ type SnapshotResult struct {
 	Unchanged bool `json:"unchanged,omitempty"`
 	// Found: an earlier attempt of the same request had stored it already.
 	Found bool `json:"found,omitempty"`
+	// Pinned: what is stored has Kopiur's pin.
+	Pinned bool `json:"pinned,omitempty"`
 
 	SizeBytes      int64 `json:"sizeBytes"`
 	FileCount      int64 `json:"fileCount"`

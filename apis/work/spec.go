@@ -168,7 +168,9 @@ type Snapshot struct {
 	MustBeReadOnly bool              `json:"mustBeReadOnly,omitempty"`
 	Description    string            `json:"description,omitempty"`
 	Tags           map[string]string `json:"tags,omitempty"`
-	Policy         SnapshotPolicy    `json:"policy,omitzero"`
+	// Pinned stores the snapshot with Kopiur's pin, so that no second mover has to, which would change its id.
+	Pinned bool           `json:"pinned,omitempty"`
+	Policy SnapshotPolicy `json:"policy,omitzero"`
 	// FailFast ends the run at the first unreadable entry.
 	FailFast      bool  `json:"failFast,omitempty"`
 	UploadLimitMB int64 `json:"uploadLimitMb,omitempty"`

@@ -267,7 +267,7 @@ func (r *Reconciler) record(ctx context.Context, s *scope) (ctrl.Result, error) 
 	id := identityOf(s)
 	rec := plan.Result(id, s.obj.Spec.Description, s.plan.Outcome)
 	st.Phase, st.Snapshot, st.Stats, st.Timing, st.Unstored, st.Failure = rec.Phase, rec.Snapshot, rec.Stats, rec.Timing, rec.Unstored, rec.Failure
-	st.Progress = nil
+	st.Progress, st.Pinned = nil, rec.Pinned
 	if s.plan.Outcome.PodName != "" {
 		if tail, err := moverjob.ReadTail(ctx, r.Logs, s.obj.Namespace, s.plan.Outcome.PodName); err == nil {
 			st.LogTail = tail.Text

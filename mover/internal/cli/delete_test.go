@@ -86,6 +86,28 @@ func TestDeleteRefuses(t *testing.T) {
 	}
 }
 
+// K-3, J-4: what is to be pinned is stored pinned, so that its id need not change; a retry finds it as it is.
+func TestASnapshotIsStoredPinned(t *testing.T) {
+	t.Parallel()
+	p := newPod(t)
+	p.write(p.source, "a", "content")
+	p.create()
+	s := p.snapshot()
+	s.Operation.Snapshot.Pinned = true
+	stored := p.ok(s).Snapshot
+	assert.True(t, stored.Pinned)
+	again := p.ok(s).Snapshot
+	assert.True(t, again.Found)
+	assert.True(t, again.Pinned)
+	key := work.SnapshotKey{SnapshotID: stored.SnapshotID, Identity: identity, StartTime: stored.StartTime}
+	pin := p.ok(p.spec(work.Operation{Pin: &work.Pin{Snapshot: key, Pinned: true}})).Pin
+	assert.False(t, pin.Changed)
+	assert.Equal(t, stored.SnapshotID, pin.SnapshotID)
+
+	s.RequestID, s.Operation.Snapshot.Pinned = "another", false
+	assert.False(t, p.ok(s).Snapshot.Pinned)
+}
+
 // K-3, J-4, J-5, B-5: the answer to a pin is the new id, and all that hold the old one still find the snapshot.
 func TestPinAnswersWithTheNewID(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/kopia/kopia/repo"
 	"github.com/kopia/kopia/snapshot"
@@ -13,6 +14,9 @@ import (
 
 // ownPin is the name of Kopiur's pin. Others belong to whoever made them.
 const ownPin = "kopiur"
+
+// Pinned reports that the snapshot has Kopiur's pin.
+func (s Snapshot) Pinned() bool { return slices.Contains(s.Pins, ownPin) }
 
 // Pinned is a snapshot after SetPin.
 type Pinned struct {

@@ -25,6 +25,7 @@ type StreamUpload struct {
 	FileName    string
 	Description string
 	Tags        map[string]string
+	Pinned      bool
 	Compression string
 	Parallel    int
 	Progress    *Counters
@@ -126,6 +127,9 @@ func saveStream(ctx context.Context, w repo.RepositoryWriter, u StreamUpload, be
 			Name: path.Base(u.Identity.Path), Type: snapshot.EntryTypeDirectory, Permissions: streamDirMode,
 			ModTime: end, UserID: uid, GroupID: gid, ObjectID: root, DirSummary: m.Summary,
 		},
+	}
+	if u.Pinned {
+		man.UpdatePins([]string{ownPin}, nil)
 	}
 	if _, err := snapshot.SaveSnapshot(ctx, w, man); err != nil {
 		return nil, fmt.Errorf("%w: save snapshot: %w", ErrStorage, err)

@@ -26,7 +26,9 @@ type Upload struct {
 	Description string
 	// Tags go on the complete snapshot only. A checkpoint carries none, so that it is never taken for the result of the
 	// request it was made for.
-	Tags   map[string]string
+	Tags map[string]string
+	// Pinned puts Kopiur's pin on the complete snapshot.
+	Pinned bool
 	Policy UploadPolicy
 	// FailFast ends the upload at the first entry that cannot be read.
 	FailFast bool
@@ -207,6 +209,9 @@ func (r *Repository) save(ctx context.Context, w repo.RepositoryWriter, u Upload
 		return nil, nil //nolint:nilnil // nothing saved, and no fault
 	}
 	m.Tags = tags
+	if u.Pinned && m.IncompleteReason == "" {
+		m.UpdatePins([]string{ownPin}, nil)
+	}
 	if _, err := snapshot.SaveSnapshot(ctx, w, m); err != nil {
 		return nil, fmt.Errorf("save snapshot: %w", err)
 	}

@@ -146,6 +146,7 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 			Path:          mount,
 			Description:   s.Spec.Description,
 			Tags:          tags,
+			Pinned:        s.Spec.Pin,
 			Policy:        workPolicy(spec),
 			FailFast:      spec.ErrorHandling != nil && spec.ErrorHandling.FailFast,
 			UploadLimitMB: uploadLimit(spec),

@@ -16,12 +16,14 @@ import (
 
 // Records is everything that one final result puts into a Snapshot's status, in one write.
 type Records struct {
-	Phase      kopiurv1.SnapshotPhase
-	Snapshot   *kopiurv1.StoredSnapshot
-	Stats      *kopiurv1.SnapshotStats
-	Timing     *kopiurv1.Timing
-	Unstored   *kopiurv1.UnstoredStatus
-	Failure    *kopiurv1.Failure
+	Phase    kopiurv1.SnapshotPhase
+	Snapshot *kopiurv1.StoredSnapshot
+	Stats    *kopiurv1.SnapshotStats
+	Timing   *kopiurv1.Timing
+	Unstored *kopiurv1.UnstoredStatus
+	Failure  *kopiurv1.Failure
+	// Pinned is nil where the mover that stored it did not pin it as well.
+	Pinned     *bool
 	Conditions []metav1.Condition
 	// Reason and Message of the summary.
 	Reason, Message string
@@ -69,6 +71,10 @@ func Result(id kopiurv1.Identity, description string, o moverjob.Outcome) Record
 		}
 	}
 	out.Conditions = outcomeConditions(out, r)
+	if out.Phase == kopiurv1.SnapshotSucceeded && s.Pinned {
+		out.Pinned = new(true)
+		out.Conditions = append(out.Conditions, condition(kopiurv1.ConditionPinned, true, kopiurv1.ReasonPinned, "pinned when it was stored"))
+	}
 	return out
 }
 

@@ -130,6 +130,11 @@ func TestResultDetails(t *testing.T) {
 	assert.Equal(t, kopiurv1.EntryFault{Path: "p", UID: 1, Mode: "m", Reason: "r"}, got.Unstored.Paths[0])
 	assert.Equal(t, map[string]int64{"socket": 4}, got.Unstored.Unsupported)
 
+	assert.Nil(t, got.Pinned, "which a pin Job still has to answer for, where it is wanted")
+	r.Snapshot.Pinned = true
+	got = plan.Result(id, "", moverjob.Outcome{Result: r})
+	assert.Equal(t, new(true), got.Pinned)
+	assert.Equal(t, kopiurv1.ReasonPinned, find(got.Conditions, kopiurv1.ConditionPinned).Reason)
 	missing := plan.Result(id, "", moverjob.Outcome{Result: &work.Result{Code: work.CodeMissingCredentials, Message: "key KOPIA_PASSWORD is missing"}})
 	c := find(missing.Conditions, kopiurv1.ConditionCredentialsAvailable)
 	require.NotNil(t, c)

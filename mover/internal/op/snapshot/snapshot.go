@@ -82,7 +82,7 @@ func upload(env op.Env, spec work.Spec) engine.Upload {
 	}
 	p := s.Policy
 	return engine.Upload{
-		Identity: op.Identity(s.Identity), Path: s.Path + s.DevicePath, Description: s.Description, Tags: tags,
+		Identity: op.Identity(s.Identity), Path: s.Path + s.DevicePath, Description: s.Description, Tags: tags, Pinned: s.Pinned,
 		Policy: engine.UploadPolicy{
 			Compression: p.Compression, NeverCompress: p.NeverCompress,
 			IgnoreRules: p.IgnoreRules, IgnoreCacheDirs: p.IgnoreCacheDirs, IgnoreIdentical: p.IgnoreIdentical,
@@ -104,6 +104,7 @@ func result(u engine.Uploaded) *work.SnapshotResult {
 	if s.Complete() && s.ID != "" {
 		// The id of a checkpoint is of no use to anyone: the next snapshot replaces it.
 		r.SnapshotID, r.RootID, r.StartTime, r.EndTime = s.ID, s.RootID, op.Whole(s.Start), op.Whole(s.End)
+		r.Pinned = s.Pinned()
 	}
 	r.FilesFailed, r.Unstored = unstored(u.Unstored, s)
 	return r
@@ -128,7 +129,7 @@ func unstored(u engine.Unstored, s engine.Snapshot) (failed int64, _ *work.Unsto
 // earlier reports what an earlier attempt stored. What it lacked is part of the manifest, so the verdict is the same.
 func earlier(s engine.Snapshot, root string) (*work.SnapshotResult, error) {
 	r := &work.SnapshotResult{
-		SnapshotID: s.ID, RootID: s.RootID, StartTime: op.Whole(s.Start), EndTime: op.Whole(s.End), Found: true,
+		SnapshotID: s.ID, RootID: s.RootID, StartTime: op.Whole(s.Start), EndTime: op.Whole(s.End), Found: true, Pinned: s.Pinned(),
 		SizeBytes: s.Size, FileCount: s.Files, DirCount: s.Dirs,
 	}
 	u := s.Unstored(root)

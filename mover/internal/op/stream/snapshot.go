@@ -56,7 +56,7 @@ func Snapshot(_ context.Context, env op.Env, spec work.Spec) (_ *work.SnapshotRe
 	}
 	body := work.NewDataReader(h.conn)
 	out, err := r.UploadStream(ctx, engine.StreamUpload{
-		Identity: op.Identity(s.Identity), FileName: s.FileName, Description: s.Description, Tags: tags, Compression: s.Compression,
+		Identity: op.Identity(s.Identity), FileName: s.FileName, Description: s.Description, Tags: tags, Pinned: s.Pinned, Compression: s.Compression,
 		Parallel: env.Parallel, Progress: env.Progress, Body: body,
 	})
 	if st := body.Status(); st != nil && st.Message != "" {
@@ -89,7 +89,7 @@ func earlier(ctx context.Context, r *engine.Repository, spec work.Spec) (*work.S
 
 func result(s engine.Snapshot, u engine.Uploaded) *work.SnapshotResult {
 	return &work.SnapshotResult{
-		SnapshotID: s.ID, RootID: s.RootID, StartTime: op.Whole(s.Start), EndTime: op.Whole(s.End),
+		SnapshotID: s.ID, RootID: s.RootID, StartTime: op.Whole(s.Start), EndTime: op.Whole(s.End), Pinned: s.Pinned(),
 		SizeBytes: s.Size, FileCount: s.Files, DirCount: s.Dirs,
 		BytesNew: u.BytesHashed, BytesUploaded: u.BytesUploaded, FilesNew: u.FilesNew,
 	}
