@@ -10,7 +10,7 @@ t: ## Run what needs no set-up (-short): the inner loop.
 	@hack/test.sh --short $(M)
 
 soak: ## Run the long forms: every kill point, every fault, full sizes. Takes hours; M=mover less than one.
-	@hack/test.sh --soak --cluster $(M)
+	@hack/test.sh --soak $(if $(filter command line environment,$(origin M)),,--cluster) $(M)
 
 bench: ## Measure against the budgets, in minutes; FULL=1: in full size. BENCH=<row,…> limits it (M1, M3/D2, go).
 	@hack/bench.sh

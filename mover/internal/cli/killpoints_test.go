@@ -198,6 +198,8 @@ func (b *bench) kill(k killed, i int, after time.Duration) (ended bool) {
 	require.True(b.t, b.holds(b.two.SnapshotID, b.wantTwo), why)
 	r := b.ok(s)
 	k.done(b, r)
+	v := b.ok(b.spec(work.Operation{Verify: &work.Verify{Identities: []work.Identity{identity}, Quick: &work.QuickVerify{FilesPercent: 100}}})).Verify
+	require.Zero(b.t, v.Errors, why)
 	require.False(b.t, b.t.Failed(), why)
 	require.NoError(b.t, os.RemoveAll(filepath.Dir(b.repo)), "two hundred of them fill a disk")
 	return ended
