@@ -237,7 +237,7 @@ func TestDecodeEventPassesOverForeignLines(t *testing.T) {
 	}
 }
 
-// J-7
+// J-7.
 func TestClipKeepsRunesWhole(t *testing.T) {
 	t.Parallel()
 	for n := range 40 {

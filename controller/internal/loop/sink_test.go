@@ -65,7 +65,7 @@ func (s *Sink) settle() {
 	}
 }
 
-// J-7
+// J-7.
 func TestSinkBuildsWhatTheAPIAccepts(t *testing.T) {
 	t.Parallel()
 	w := &writer{}

@@ -275,7 +275,7 @@ func TestDeadlinesStandBehindOneAnother(t *testing.T) {
 	assert.Positive(t, moverjob.StartupDeadline(endless))
 }
 
-// F-2, F-5
+// F-2, F-5.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	uid := func(n int64) *int64 { return &n }

@@ -58,7 +58,7 @@ func TestConnectionS3(t *testing.T) {
 	assert.ElementsMatch(t, []string{"pass word\n", "id", "key", "token"}, secrets)
 }
 
-// K-9
+// K-9.
 func TestConnectionNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s3 := work.Repository{Backend: work.Backend{S3: &work.S3{Bucket: "b"}}}
@@ -265,7 +265,7 @@ func TestAmbientCredentialsReadNoSecret(t *testing.T) {
 	assert.Empty(t, c.Storage.S3.AccessKeyID)
 }
 
-// G-1, G-3
+// G-1, G-3.
 func TestCache(t *testing.T) {
 	t.Parallel()
 	const gib, mib = 1 << 30, 1 << 20
@@ -302,7 +302,7 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// K-9
+// K-9.
 func TestTrailingSpace(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{"plain": "", "two words": "", "newline\n": "a newline", "windows\r\n": "a newline", "blank ": "white space"} {

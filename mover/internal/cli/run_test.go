@@ -187,7 +187,7 @@ func TestFailuresAreToldApart(t *testing.T) {
 	}
 }
 
-// K-8
+// K-8.
 func TestCreateNeverReplacesAnything(t *testing.T) {
 	t.Parallel()
 	create := work.Operation{Bootstrap: &work.Bootstrap{Create: &work.Create{}}}
@@ -265,7 +265,7 @@ func TestResolveHasThreeOutcomes(t *testing.T) {
 	}
 }
 
-// B-5
+// B-5.
 func TestRestoreFindsASnapshotWhoseIDChanged(t *testing.T) {
 	t.Parallel()
 	p := newPod(t)

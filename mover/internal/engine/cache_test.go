@@ -112,7 +112,7 @@ func TestACacheOfSomebodyElse(t *testing.T) { //nolint:paralleltest // runs itse
 	}
 }
 
-// G-2
+// G-2.
 func TestOldLogsAreDropped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -96,7 +96,7 @@ func TestOpenTellsApart(t *testing.T) {
 	}
 }
 
-// K-8
+// K-8.
 func TestCreateWritesOnlyWhereNothingIs(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -196,7 +196,7 @@ func TestFilesystemModes(t *testing.T) {
 	}))
 }
 
-// G-1
+// G-1.
 func TestCacheLimitsAreHard(t *testing.T) {
 	t.Parallel()
 	o := Cache{Dir: "/c", ContentBytes: 1, MetadataBytes: 1000 << 20}.options()
@@ -208,7 +208,7 @@ func TestCacheLimitsAreHard(t *testing.T) {
 	assert.Empty(t, Cache{ContentBytes: 1 << 30}.options().CacheDirectory, "no folder, no cache")
 }
 
-// E-10
+// E-10.
 func TestThrottleReachesTheConnection(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

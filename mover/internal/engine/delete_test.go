@@ -70,7 +70,7 @@ func ids(t *testing.T, c Connection, id Identity) []string {
 	return out
 }
 
-// B-5
+// B-5.
 func TestDeleteRemovesExactlyWhatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	const gone = "00000000000000000000000000000000"

@@ -158,7 +158,7 @@ func TestCheckpointsDeleteNothing(t *testing.T) {
 	assert.Len(t, all, before+1)
 }
 
-// K-11
+// K-11.
 func TestKeepPolicyIsStoredOnTheExactSource(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -179,7 +179,7 @@ func TestKeepPolicyIsStoredOnTheExactSource(t *testing.T) {
 	assert.Equal(t, []string{"*.mine"}, p.FilesPolicy.IgnoreRules, "what else was stored stays")
 }
 
-// D-3
+// D-3.
 func TestSoftDeadlineSavesACheckpointWithoutTheRequestTag(t *testing.T) {
 	t.Parallel()
 	src := t.TempDir()

@@ -170,7 +170,7 @@ func formatBytes(t *testing.T, s Storage) int64 {
 	return n
 }
 
-// E-11
+// E-11.
 func TestMirrorCopiesWhatIsNew(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

@@ -72,7 +72,7 @@ func TestAReadOnlyConnectionOwnsNothing(t *testing.T) {
 	require.NoError(t, r.Close(ctx))
 }
 
-// K-11
+// K-11.
 func TestKeepAllIsIdempotent(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

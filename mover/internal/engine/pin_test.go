@@ -82,7 +82,7 @@ func TestPinsOfOthersStay(t *testing.T) {
 	}
 }
 
-// D-3
+// D-3.
 func TestPinRefuses(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

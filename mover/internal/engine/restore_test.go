@@ -354,7 +354,7 @@ func TestRestoreKeepsWhatItIsToldTo(t *testing.T) {
 	}
 }
 
-// F-1
+// F-1.
 func TestRestoreByAnotherUidCountsWhatItCannotSet(t *testing.T) { //nolint:paralleltest // runs itself in a child
 	if !unprivileged.Again(t) {
 		return

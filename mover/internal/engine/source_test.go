@@ -114,7 +114,7 @@ func TestOnlyTheFirstPathsAreNamed(t *testing.T) { //nolint:paralleltest // runs
 	assert.Len(t, up.Unstored.Paths, MaxPaths)
 }
 
-// K-10
+// K-10.
 func TestWhatKopiaDoesNotStoreIsCounted(t *testing.T) {
 	t.Parallel()
 	src := t.TempDir()

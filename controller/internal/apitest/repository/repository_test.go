@@ -209,7 +209,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// K-8
+// K-8.
 func TestAVanishedRepositoryIsNeverCreatedAgain(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)

@@ -159,7 +159,7 @@ func TestWhenAnAttemptStarts(t *testing.T) {
 	}
 }
 
-// K-8
+// K-8.
 func TestWhatAnAttemptGets(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -218,7 +218,7 @@ func success(id string) option {
 
 func state(s moverjob.State) option { return ended(moverjob.Outcome{State: s, Message: "as it says"}) }
 
-// J-6
+// J-6.
 func TestWhatAnOutcomeMeans(t *testing.T) {
 	t.Parallel()
 	first := was(kopiurv1.RepositoryInitializing, time.Hour, 0)
