@@ -5,19 +5,20 @@
 #     FULL=1 hack/bench.sh                 the sizes that the budgets name: hours
 #     BENCH=M1,M3/D2 hack/bench.sh         some rows only; BENCH=go: the Go benchmarks only
 #
-# Also: ROUNDS=5, MANY=1000000 (files of D1 in the full form), BENCH_WORK=<folder on the disk to measure>, KEEP_FREE=<GiB>.
+# Also: ROUNDS=5, MANY=1000000 (files of D1 in the full form), BENCH_WORK=<folder on the disk to measure>,
+# BENCH_OUT=<folder for the report>, KEEP_FREE=<GiB>.
 { # Read as a whole before it runs: a rebase may replace this file meanwhile.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-bench=${BENCH:-} work=${BENCH_WORK:-out/bench/work}
+bench=${BENCH:-} work=${BENCH_WORK:-out/bench/work} out=${BENCH_OUT:-out/bench}
 status=0
 
 rows() {
 	mkdir -p out/bin "$work"
 	(cd e2e && go build -o ../out/bin/bench ./cmd/bench)
 	hack/build.sh
-	args=(run --rows "$bench" --work "$work" --mover out/release/mover --kopia "$(hack/tool kopia)" --versitygw "$(hack/tool versitygw)")
+	args=(run --rows "$bench" --work "$work" --out "$out" --mover out/release/mover --kopia "$(hack/tool kopia)" --versitygw "$(hack/tool versitygw)")
 	local shown=(make bench) name
 	for name in FULL BENCH ROUNDS MANY; do
 		if [[ -n ${!name:-} ]]; then shown+=("$name=${!name}"); fi

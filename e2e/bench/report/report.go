@@ -130,6 +130,22 @@ func NewSide(name string, runs measure.Samples) Side {
 	return Side{Name: name, Wall: measure.Of(runs.Wall()), CPU: measure.Of(runs.CPU()), RSS: measure.Of(runs.RSS()), Runs: runs}
 }
 
+// Add takes over what another run found: its rows in the place of those that are there already.
+func (r *Report) Add(next *Report) {
+	if len(r.Rows) == 0 {
+		*r = *next
+		return
+	}
+	for _, row := range next.Rows {
+		r.Rows = slices.DeleteFunc(r.Rows, func(old Row) bool { return old.ID == row.ID })
+		r.Rows = append(r.Rows, row)
+	}
+	r.LeftOut = append(r.LeftOut, next.LeftOut...)
+	r.Commands = append(r.Commands, next.Commands...)
+	r.Took += next.Took
+	r.Sort()
+}
+
 // Sort orders rows by suite and number: M2 before M10.
 func (r *Report) Sort() {
 	slices.SortStableFunc(r.Rows, func(a, b Row) int { return strings.Compare(sortKey(a.ID), sortKey(b.ID)) })

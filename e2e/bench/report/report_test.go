@@ -96,6 +96,25 @@ func TestVerdict(t *testing.T) {
 	assert.Len(t, example().Missed(), 2, "a failed row and a missed one")
 }
 
+func TestARowOfALaterRunTakesThePlaceOfTheSameRow(t *testing.T) {
+	t.Parallel()
+	r := &report.Report{}
+	r.Add(example())
+	r.Add(&report.Report{
+		Took: time.Minute, Commands: []string{"make bench BENCH=M8"}, LeftOut: []report.LeftOut{{What: "restic", Why: "gone"}},
+		Rows: []report.Row{{ID: "M8", What: "deletes, again"}, {ID: "M6/D1", What: "memory"}},
+	})
+	var ids []string
+	for _, row := range r.Rows {
+		ids = append(ids, row.ID)
+		assert.NotEqual(t, "deletes", row.What)
+	}
+	assert.Equal(t, []string{"M1/D2", "M4", "M5", "M6/D1", "M8", "M9", "M10/size"}, ids)
+	assert.Equal(t, 8*time.Minute, r.Took)
+	assert.Len(t, r.LeftOut, 2)
+	assert.Equal(t, []string{"make bench", "make bench BENCH=M8"}, r.Commands)
+}
+
 func TestResultsGoBetweenTheMarkers(t *testing.T) {
 	t.Parallel()
 	page := "# Performance\n\nbefore\n\n<!-- bench:begin: written by `make bench`, edit outside -->\nold\n<!-- bench:end -->\n\nafter\n"

@@ -26,8 +26,37 @@ type Row struct {
 	Run func(ctx context.Context, l *Lab, r Row) ([]report.Row, error)
 }
 
-// Suites are the groups of rows, in the order they are run. Rows about the controller are one more list here.
-func Suites() [][]Row { return [][]Row{Mover()} }
+// Suite is a group of rows that are measured with the same programs.
+type Suite struct {
+	Name string
+	// Peers says that its rows compare programs: the lab then has them, with equal settings.
+	Peers bool
+	Rows  []Row
+}
+
+// Suites are all groups, in the order they are run. Rows about the controller are one more of them.
+func Suites() []Suite { return []Suite{{Name: "mover", Peers: true, Rows: Mover()}} }
+
+// All are the rows of all suites.
+func All() []Row {
+	var out []Row
+	for _, s := range Suites() {
+		out = append(out, s.Rows...)
+	}
+	return out
+}
+
+// Compare reports whether any of some rows compares programs.
+func Compare(chosen []Row) bool {
+	for _, s := range Suites() {
+		for _, r := range s.Rows {
+			if s.Peers && slices.ContainsFunc(chosen, func(c Row) bool { return c.ID == r.ID }) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // Mover are the rows about the mover, those of a data set together: it is made once, and edited last.
 func Mover() []Row {

@@ -56,7 +56,7 @@ func TestRowsOfADataSetStayTogether(t *testing.T) {
 		seen := map[string]bool{}
 		done := map[data.Set]bool{}
 		last := data.Set("")
-		for _, r := range suite {
+		for _, r := range suite.Rows {
 			assert.False(t, seen[r.ID], "%s is there twice", r.ID)
 			seen[r.ID] = true
 			if r.Set != last {

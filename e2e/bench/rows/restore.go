@@ -61,8 +61,8 @@ func (l *Lab) stocked(ctx context.Context, r Row, w where) ([]peers.Peer, map[st
 			out = append(out, p)
 			continue
 		}
-		// Its store, and the largest target and cache that come on top.
-		if !l.fits(3 * tree.Bytes) {
+		// Its store, and the target and the caches that come on top.
+		if !l.fits(2*tree.Bytes + 1<<30) {
 			if p.Name() == peers.NameMover {
 				return nil, nil, fmt.Errorf("no room for %s twice, with %s to be left free", data.Bytes(tree.Bytes), data.Bytes(l.KeepFree)) //nolint:err113 // read by people
 			}

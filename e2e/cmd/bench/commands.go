@@ -26,10 +26,8 @@ func newCommand() *cobra.Command {
 
 func newList() *cobra.Command {
 	return &cobra.Command{Use: "list", Short: "Name the rows", Args: cobra.NoArgs, Run: func(cmd *cobra.Command, _ []string) {
-		for _, suite := range rows.Suites() {
-			for _, r := range suite {
-				fmt.Fprintf(cmd.OutOrStdout(), "%-12s %s\n", r.ID, r.What)
-			}
+		for _, r := range rows.All() {
+			fmt.Fprintf(cmd.OutOrStdout(), "%-12s %s\n", r.ID, r.What)
 		}
 	}}
 }
@@ -61,13 +59,18 @@ func newData() *cobra.Command {
 }
 
 func newPublish() *cobra.Command {
-	var from, page string
+	var from []string
+	var page string
 	cmd := &cobra.Command{
-		Use: "publish", Short: "Write the results of a run into a page, between its markers", Args: cobra.NoArgs,
+		Use: "publish", Short: "Write the results of a run, or of several, into a page, between its markers", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			r, err := report.Read(from)
-			if err != nil {
-				return err //nolint:wrapcheck // says what failed
+			r := &report.Report{}
+			for _, path := range from {
+				next, err := report.Read(path)
+				if err != nil {
+					return err //nolint:wrapcheck // says what failed
+				}
+				r.Add(next)
 			}
 			text, err := os.ReadFile(page)
 			if err != nil {
@@ -80,7 +83,7 @@ func newPublish() *cobra.Command {
 			return os.WriteFile(page, []byte(out), 0o644) //nolint:wrapcheck // names the path
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "out/bench/report.json", "the report of a run")
+	cmd.Flags().StringSliceVar(&from, "from", []string{"out/bench/report.json"}, "the report of a run; a row of a later one takes the place of the same row before")
 	cmd.Flags().StringVar(&page, "page", "docs/performance.md", "the page")
 	return cmd
 }

@@ -60,15 +60,24 @@ func newRun() *cobra.Command {
 }
 
 func (f *runFlags) run(ctx context.Context, stdout io.Writer) (err error) {
+	chosen, left, err := rows.Select(rows.All(), fields(f.rows), f.full)
+	if err != nil {
+		return err //nolint:wrapcheck // says what failed
+	}
 	l, r, err := f.prepare(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close(), os.RemoveAll(l.Work)) }()
-	if err := f.settle(ctx, l, r); err != nil {
-		return err
+	for _, row := range left {
+		l.LeftOut(row.ID, "too long for the short form; make bench BENCH="+row.ID)
 	}
-	runErr := f.measure(ctx, l, r)
+	if rows.Compare(chosen) {
+		if err := f.settle(ctx, l, r); err != nil {
+			return err
+		}
+	}
+	runErr := measured(ctx, l, r, chosen)
 	r.Took = time.Since(r.Started)
 	r.Sort()
 	if err := write(f.out, r); err != nil {
@@ -94,7 +103,7 @@ func (f *runFlags) prepare(ctx context.Context) (*rows.Lab, *report.Report, erro
 	if work, err = filepath.Abs(work); err != nil {
 		return nil, nil, fmt.Errorf("make a folder to work in: %w", err)
 	}
-	r := &report.Report{Started: time.Now().UTC(), Form: "short", Commands: f.commands}
+	r := &report.Report{Started: time.Now().UTC(), Form: "short", Commands: f.commands, Machine: host.Machine(work)}
 	l := &rows.Lab{
 		Work: work, Sizes: data.Short(), Rounds: f.rounds, Full: f.full, KeepFree: f.keepFreeGiB << 30, Gateway: f.gateway,
 		Log:     func(format string, args ...any) { fmt.Fprintf(f.progress, format+"\n", args...) },
@@ -155,7 +164,6 @@ func (f *runFlags) settle(ctx context.Context, l *rows.Lab, r *report.Report) er
 		{Name: "others", Value: "restic with its defaults, tar and cp as root keep owners and modes"},
 		{Name: "before each run", Value: "what was written is flushed, and what will be read is read once into memory, for every program; a restore begins with an empty cache"},
 	}
-	r.Machine = host.Machine(l.Work)
 	r.Versions = host.Versions(ctx, [][]string{
 		{"mover", l.Mover.Path, "version"},
 		{"kopia CLI", l.Kopia.Path, "--version"},
@@ -170,19 +178,8 @@ func (f *runFlags) settle(ctx context.Context, l *rows.Lab, r *report.Report) er
 	return nil
 }
 
-// measure runs the rows. One that fails is reported as such, and the others are run all the same.
-func (f *runFlags) measure(ctx context.Context, l *rows.Lab, r *report.Report) error {
-	var all []rows.Row
-	for _, suite := range rows.Suites() {
-		all = append(all, suite...)
-	}
-	chosen, left, err := rows.Select(all, fields(f.rows), f.full)
-	if err != nil {
-		return err //nolint:wrapcheck // says what failed
-	}
-	for _, row := range left {
-		l.LeftOut(row.ID, "too long for the short form; make bench BENCH="+row.ID)
-	}
+// measured runs the rows. One that fails is reported as such, and the others are run all the same.
+func measured(ctx context.Context, l *rows.Lab, r *report.Report, chosen []rows.Row) error {
 	var failed []error
 	for i, row := range chosen {
 		l.Log("%s: %s", row.ID, row.What)
@@ -198,6 +195,9 @@ func (f *runFlags) measure(ctx context.Context, l *rows.Lab, r *report.Report) e
 			}
 		}
 		if ctx.Err() != nil {
+			for _, rest := range chosen[i+1:] {
+				l.LeftOut(rest.ID, "the run was ended before")
+			}
 			return errors.Join(append(failed, ctx.Err())...)
 		}
 		if i+1 == len(chosen) || chosen[i+1].Set != row.Set {
