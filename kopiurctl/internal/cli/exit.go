@@ -78,6 +78,7 @@ func Timeoutf(format string, args ...any) error { return coded(Timeout, format, 
 func CodeOf(err error) Code {
 	var own *Error
 	var network net.Error
+	var nobody *net.OpError
 	switch {
 	case err == nil:
 		return OK
@@ -88,7 +89,7 @@ func CodeOf(err error) Code {
 	case apierrors.IsNotFound(err):
 		return NotFound
 	case errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err), apierrors.IsServerTimeout(err),
-		errors.As(err, &network) && network.Timeout():
+		errors.As(err, &network) && network.Timeout(), errors.As(err, &nobody) && !errors.Is(err, context.Canceled):
 		return Timeout
 	default:
 		return Failed

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -46,7 +47,7 @@ func TestEveryErrorHasItsCodeAndASentence(t *testing.T) {
 		"an object that the cluster refuses":    {apierrors.NewInvalid(schema.GroupKind{Kind: "Snapshot"}, "x", field.ErrorList{field.Required(field.NewPath("spec"), "write it")}), cli.Failed, "write it"},
 		"a server that is too slow":             {apierrors.NewTimeoutError("slow", 1), cli.Timeout, "slow"},
 		"an answer that did not come":           {fmt.Errorf("list: %w", &url.Error{Op: "Get", URL: "https://k", Err: context.DeadlineExceeded}), cli.Timeout, "check --kubeconfig and --context"},
-		"nobody there":                          {&url.Error{Op: "Get", URL: "https://k", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, cli.Failed, "the cluster does not answer"},
+		"nobody there":                          {&url.Error{Op: "Get", URL: "https://k", Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}, cli.Timeout, "the cluster does not answer"},
 		"Ctrl-C":                                {&url.Error{Op: "Get", URL: "https://k", Err: context.Canceled}, cli.Failed, "interrupted"},
 		"a reason wrapped in what was going on": {fmt.Errorf("list Snapshots: %w", cli.NotFoundf("none")), cli.NotFound, "list Snapshots: none"},
 	} {
