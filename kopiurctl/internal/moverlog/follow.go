@@ -36,10 +36,7 @@ func Follow(ctx context.Context, over <-chan struct{}, c *cli.Cluster, clk clock
 	lines, read := 0, map[types.UID]bool{}
 	for {
 		pod, err := next(ctx, c, namespace, job, read)
-		if ctx.Err() != nil {
-			return lines, nil
-		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return lines, err
 		}
 		if pod != nil {
