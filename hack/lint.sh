@@ -19,7 +19,7 @@ for module in "$@"; do
 	echo "lint  $module"
 	args=(--config "$root/.golangci.yml")
 	# Tests behind a tag are code as well. Of a pair (soak and not soak) the everyday half is looked at.
-	if [[ ${verb[0]} == run ]]; then args+=(--build-tags e2e,interop); fi
+	if [[ ${verb[0]} == run ]]; then args+=(--build-tags e2e,interop,servers); fi
 	(
 		cd "$module"
 		# Helpers are modules of their own outside the workspace.

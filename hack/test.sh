@@ -108,6 +108,14 @@ for module in "${modules[@]}"; do
 	fi
 	if [[ $module == mover && -z $short ]]; then
 		KOPIUR_KOPIA_CLI=$(hack/tool kopia) KOPIUR_VERSITYGW=$(hack/tool versitygw) run_go mover-interop mover -tags interop ./internal/interop
+		if command -v node >/dev/null && command -v npm >/dev/null && [[ -x /usr/sbin/sshd ]]; then
+			# Built before they are timed, and not by six tests at once.
+			for server in versitygw fake-gcs-server rclone azurite; do hack/tool "$server" >/dev/null; done
+			# They wait for servers most of the time.
+			run_go mover-backends mover -parallel 8 -tags "${tags:+$tags,}testing,servers" ./internal/backends
+		else
+			left_out+=("backends: their servers need node, npm and OpenSSH's sshd (Debian: nodejs npm openssh-server)")
+		fi
 	fi
 done
 

@@ -35,7 +35,7 @@ func (g *GCS) probe(ctx context.Context) (location, error) {
 
 func (g *GCS) address() address { return address{store: "gcs " + g.Bucket, prefix: g.Prefix} }
 
-func (g *GCS) clockURL() string { return "https://storage.googleapis.com/" }
+func (g *GCS) clockURL() string { return "https://storage.googleapis.com/" + g.Bucket + "/" }
 
 // GDrive is a folder of Google Drive.
 type GDrive struct {

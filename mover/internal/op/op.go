@@ -134,6 +134,11 @@ func Explain(ctx context.Context, err error, r work.Repository, c engine.Connect
 		if clock, ok := c.ReadClock(ctx); ok {
 			return &classify.Coded{Code: code, Err: err, Message: "the store refuses requests: " + clock.String()}
 		}
+	case work.CodeAccessDenied:
+		// Signatures and tokens are good for minutes; few stores say that it is the clock.
+		if clock, ok := c.ReadClock(ctx); ok && clock.Excessive() {
+			return &classify.Coded{Code: work.CodeClockSkew, Err: err, Message: "the store refuses the credentials, and they are good for minutes only: " + clock.String()}
+		}
 	default:
 	}
 	return err
