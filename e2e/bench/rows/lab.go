@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -197,15 +198,26 @@ func (l *Lab) peak(set data.Set, s measure.Sample) {
 // Abandon removes what a row left that failed: everything but the programs' own scratch.
 func (l *Lab) Abandon() error {
 	l.made = nil
-	entries, err := os.ReadDir(l.Work)
+	if err := emptied(l.Work, "runs", "s3"); err != nil {
+		return err
+	}
+	if l.store == nil {
+		return nil
+	}
+	return emptied(l.store.dir) // its buckets; the server goes on
+}
+
+// emptied removes what is in a folder, but for some entries.
+func emptied(dir string, but ...string) error {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("clean up: %w", err)
 	}
 	for _, e := range entries {
-		if e.Name() == "runs" || e.Name() == "s3" {
+		if slices.Contains(but, e.Name()) {
 			continue
 		}
-		if err := remove(l.at(e.Name())); err != nil {
+		if err := remove(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
