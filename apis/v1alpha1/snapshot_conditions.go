@@ -5,7 +5,7 @@ package v1alpha1
 
 // Conditions of Snapshots beyond the gates.
 const (
-	// ConditionHooksSucceeded is False where a hook before the snapshot failed.
+	// ConditionHooksSucceeded is False where a hook before or after the snapshot failed.
 	ConditionHooksSucceeded = "HooksSucceeded"
 	// ConditionRepositorySlotAvailable is False while as many movers run as the repository allows.
 	ConditionRepositorySlotAvailable = "RepositorySlotAvailable"

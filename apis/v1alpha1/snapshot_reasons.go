@@ -18,6 +18,11 @@ const (
 	// ReasonPreHookInterrupted is set when the controller was restarted between the first hook before the snapshot and the
 	// last. The hooks after the snapshot were run; create another Snapshot.
 	ReasonPreHookInterrupted = "PreHookInterrupted"
+	// ReasonPostHookFailed is set when a hook after the snapshot failed. What was stored stays; look whether the application
+	// works, and correct the hook.
+	ReasonPostHookFailed = "PostHookFailed"
+	// ReasonHooksSucceeded is set when the hooks before the snapshot have run. Nothing to do.
+	ReasonHooksSucceeded = "HooksSucceeded"
 	// ReasonStreamExecNotPermitted is set when the Namespace does not allow movers to run commands in its pods. Annotate it
 	// with kopiur.home-operations.com/stream-exec-movers=true.
 	ReasonStreamExecNotPermitted = "StreamExecNotPermitted"

@@ -149,6 +149,9 @@ type HooksStatus struct {
 	// preCompletedAt is when the last hook before the snapshot had ended.
 	// +optional
 	PreCompletedAt string `json:"preCompletedAt,omitempty"`
+	// postDone counts the hooks after the snapshot that have ended.
+	// +optional
+	PostDone int32 `json:"postDone,omitempty"`
 	// postCompletedAt is when the last hook after the snapshot had ended.
 	// +optional
 	PostCompletedAt string `json:"postCompletedAt,omitempty"`

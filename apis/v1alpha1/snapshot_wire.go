@@ -58,6 +58,10 @@ const (
 // FinalizerPolicy keeps a policy until what becomes of its Snapshots is written on them.
 const FinalizerPolicy = prefix + "policy-cleanup"
 
+// FinalizerHooks keeps a Snapshot from its first hook until the hooks after it have run: deleting it must not leave an
+// application frozen.
+const FinalizerHooks = prefix + "hooks"
+
 // Origins of Snapshots that no mover of ours made for them.
 const (
 	// OriginDiscovered stands for one that was found in a repository.

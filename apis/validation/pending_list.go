@@ -73,8 +73,6 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.sources.stream", instead: "write the output to a volume and back that up", blocks: true},
 		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
 		{path: "spec.sources.pvcPublicationReadOnly", only: []any{false}, instead: "the claim would be published read-only; use copyMethod Snapshot", blocks: true},
-		{path: "spec.hooks.beforeSnapshot", instead: "a backup without them would not be the consistent one you ask for", blocks: true},
-		{path: "spec.hooks.afterSnapshot", instead: "a backup without them would not be the one you ask for", blocks: true},
 		{path: "spec.retention", instead: "every snapshot is kept"},
 		{path: "spec.defaultDeletionPolicy", only: []any{"Retain", "Orphan"}, instead: "deleting a Snapshot never deletes stored data"},
 		{path: "spec.deletion.onPolicyDelete", only: []any{"Delete"}, instead: "stored data stays when the policy goes"},

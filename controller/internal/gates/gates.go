@@ -142,7 +142,11 @@ func CheckVolume(ctx context.Context, c client.Reader, r moverjob.Repository, na
 // Privileges reports whether a pod may run in a Namespace with these annotations, read live: a cache may be old, and
 // consent that was taken back is no consent.
 func Privileges(pod corev1.PodSpec, namespace string, annotations map[string]string) Verdict {
-	asked := moverjob.Privileges(pod)
+	return Consent(moverjob.Privileges(pod), namespace, annotations)
+}
+
+// Consent is Privileges for what is known already.
+func Consent(asked []string, namespace string, annotations map[string]string) Verdict {
 	switch {
 	case len(asked) == 0:
 		return open(kopiurv1.ReasonPermitted, "the mover asks for no privileges")

@@ -377,3 +377,37 @@ func TestPrivileges(t *testing.T) {
 	assert.False(t, moverjob.Permitted(map[string]string{kopiurv1.AnnotationPrivilegedMovers: "yes"}))
 	assert.True(t, moverjob.Permitted(map[string]string{kopiurv1.AnnotationPrivilegedMovers: "true"}))
 }
+
+func TestBaseline(t *testing.T) {
+	t.Parallel()
+	with := func(f func(*corev1.PodSpec)) corev1.PodSpec {
+		p := corev1.PodSpec{Containers: []corev1.Container{{Name: "dump", SecurityContext: &corev1.SecurityContext{}}}}
+		f(&p)
+		return p
+	}
+	for name, tc := range map[string]struct {
+		pod  corev1.PodSpec
+		want []string
+	}{
+		"a pod that says nothing":  {corev1.PodSpec{Containers: []corev1.Container{{Name: "dump"}}}, nil},
+		"root is the image's word": {with(func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.RunAsUser = new(int64(0)) }), nil},
+		"the host's network":       {with(func(p *corev1.PodSpec) { p.HostNetwork = true }), []string{"host namespaces"}},
+		"a folder of the host": {with(func(p *corev1.PodSpec) {
+			p.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+		}), []string{"hostPath volume /"}},
+		"a port of the host": {with(func(p *corev1.PodSpec) { p.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 22}} }), []string{"host port 22"}},
+		"privileged":         {with(func(p *corev1.PodSpec) { p.Containers[0].SecurityContext.Privileged = new(true) }), []string{"privileged: true"}},
+		"capabilities": {with(func(p *corev1.PodSpec) {
+			p.Containers[0].SecurityContext.Capabilities = &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}
+		}), []string{"capability SYS_ADMIN"}},
+		"no seccomp": {with(func(p *corev1.PodSpec) {
+			p.Containers[0].SecurityContext.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}
+		}), []string{"seccomp Unconfined"}},
+		"also in an init container": {corev1.PodSpec{InitContainers: []corev1.Container{{SecurityContext: &corev1.SecurityContext{Privileged: new(true)}}}}, []string{"privileged: true"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			assert.Equal(t, tc.want, moverjob.Baseline(tc.pod))
+		})
+	}
+}

@@ -88,3 +88,52 @@ func containerPrivileges(c corev1.Container, ps *corev1.PodSecurityContext) []st
 func Permitted(annotations map[string]string) bool {
 	return annotations[kopiurv1.AnnotationPrivilegedMovers] == "true"
 }
+
+// Baseline lists what a pod that a user wrote asks for beyond what any pod may have: the right to write a policy must not
+// be the right to more than that. What the pod leaves out is the cluster's business.
+func Baseline(pod corev1.PodSpec) []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if pod.HostNetwork || pod.HostPID || pod.HostIPC {
+		add("host namespaces")
+	}
+	for _, v := range pod.Volumes {
+		if v.HostPath != nil {
+			add("hostPath volume %s", v.HostPath.Path)
+		}
+	}
+	if ps := pod.SecurityContext; ps != nil {
+		if len(ps.Sysctls) > 0 {
+			add("sysctls")
+		}
+		if c := ps.SeccompProfile; c != nil && c.Type == corev1.SeccompProfileTypeUnconfined {
+			add("seccomp Unconfined on the pod")
+		}
+	}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		for _, p := range c.Ports {
+			if p.HostPort != 0 {
+				add("host port %d", p.HostPort)
+			}
+		}
+		sc := c.SecurityContext
+		if sc == nil {
+			continue
+		}
+		if sc.Privileged != nil && *sc.Privileged {
+			add("privileged: true")
+		}
+		if sc.ProcMount != nil && *sc.ProcMount != corev1.DefaultProcMount {
+			add("procMount %s", *sc.ProcMount)
+		}
+		if sc.Capabilities != nil {
+			for _, a := range sc.Capabilities.Add {
+				add("capability %s", a)
+			}
+		}
+		if p := sc.SeccompProfile; p != nil && p.Type == corev1.SeccompProfileTypeUnconfined {
+			add("seccomp Unconfined")
+		}
+	}
+	return out
+}

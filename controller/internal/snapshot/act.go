@@ -44,18 +44,26 @@ type scope struct {
 	plan    plan.Plan
 	patcher *loop.Patcher
 	now     time.Time
+	// thawed is what the hooks after the snapshot came to in this turn, nil where none failed.
+	thawed *metav1.Condition
 }
 
 // carried are the conditions about what was passed before the mover started.
 var carried = []string{
 	kopiurv1.ConditionRepositoryReady, kopiurv1.ConditionCredentialsAvailable, kopiurv1.ConditionMoverPermitted,
 	kopiurv1.ConditionSourcePVCAvailable, kopiurv1.ConditionSourceStaged, kopiurv1.ConditionMetadataAltered,
-	kopiurv1.ConditionRepositorySlotAvailable,
+	kopiurv1.ConditionRepositorySlotAvailable, kopiurv1.ConditionHooksSucceeded,
 }
 
 // act does the one thing that was decided. Status is changed in memory only; the patcher writes it.
 func (r *Reconciler) act(ctx context.Context, s *scope) (ctrl.Result, error) {
 	st := &s.obj.Status
+	if due, cancel, err := r.thawIfDue(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	} else if cancel != nil {
+		ctx = due
+		defer cancel()
+	}
 	switch s.plan.Action {
 	case plan.Rest, plan.Retire, plan.Reap, plan.PinStart, plan.PinWait, plan.PinRecord, plan.PinFail:
 	default:
@@ -71,6 +79,8 @@ func (r *Reconciler) act(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, r.stage(ctx, s)
 	case plan.Unstage:
 		return r.unstage(ctx, s)
+	case plan.Hook:
+		return ctrl.Result{}, r.hook(ctx, s)
 	case plan.Start:
 		return ctrl.Result{}, r.start(ctx, s)
 	case plan.Follow:
@@ -102,6 +112,7 @@ func (s *scope) begin() {
 	}
 	st.Origin = plan.Origin(s.obj)
 	if s.plan.Reopened {
+		st.Hooks = nil
 		st.Failure, st.LogTail = nil, ""
 		if st.Job != nil {
 			st.Job.Name = ""
@@ -123,6 +134,9 @@ func (s *scope) begin() {
 	}
 	for _, c := range s.plan.Conditions {
 		s.set(c)
+	}
+	if s.thawed != nil {
+		s.set(*s.thawed)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/deps"
+	"github.com/kopiur/kopiur/controller/internal/hooks"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
@@ -45,6 +46,7 @@ type Reconciler struct {
 	// may be absent from the cluster or appear later.
 	watchStaged func() error
 	pool        pool
+	hooks       *hooks.Runner
 	watching    sync.Mutex
 	watched     bool
 }
@@ -55,7 +57,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the manager logs it with the object
 	}
+	if obj.DeletionTimestamp != nil && slices.Contains(obj.Finalizers, kopiurv1.FinalizerHooks) {
+		return r.thawDeleted(ctx, obj)
+	}
 	w, p, err := r.observe(ctx, obj)
+	if err == nil {
+		err = r.guard(ctx, obj, p)
+	}
 	if err == nil {
 		if !past(p, obj) {
 			r.pool.release(obj.UID)

@@ -22,12 +22,13 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/deps"
+	"github.com/kopiur/kopiur/controller/internal/hooks"
 	"github.com/kopiur/kopiur/controller/internal/index"
 )
 
 // Setup adds the reconciler to a manager.
 func Setup(mgr ctrl.Manager, d deps.Deps) error {
-	r := &Reconciler{Deps: d, Mapper: mgr.GetRESTMapper()}
+	r := &Reconciler{Deps: d, Mapper: mgr.GetRESTMapper(), hooks: &hooks.Runner{Client: d.Client, Live: d.Live, Config: mgr.GetConfig()}}
 	c := mgr.GetClient()
 	wake := handler.EnqueueRequestsFromMapFunc
 	b := ctrl.NewControllerManagedBy(mgr).

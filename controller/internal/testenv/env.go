@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -51,10 +52,12 @@ type Env struct {
 	clock      clock.PassiveClock
 	newClient  client.NewClientFunc
 
-	mu     sync.Mutex
-	play   func(Call) Play
-	calls  []Call
-	gauges *prometheus.Registry
+	mu    sync.Mutex
+	play  func(Call) Play
+	calls []Call
+	// hookJob plays the Jobs of hooks; nil lets them succeed.
+	hookJob func(*batchv1.Job) bool
+	gauges  *prometheus.Registry
 }
 
 // New makes a namespace and starts the fake mover in it. Until Mover is called, movers do all they are asked for.
@@ -96,6 +99,13 @@ func (e *Env) SetClock(c clock.PassiveClock) { e.clock = c }
 
 // Gauges are what a scrape of the controller that was started last finds about objects.
 func (e *Env) Gauges() prometheus.Gatherer { return e.gauges }
+
+// HookJobs sets what the Jobs of hooks do: true is success.
+func (e *Env) HookJobs(play func(*batchv1.Job) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.hookJob = play
+}
 
 // WrapClient puts something between the controllers that are started from now on and the API server, such as a client
 // that stops the process after some writes.

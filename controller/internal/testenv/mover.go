@@ -79,6 +79,12 @@ func (e *Env) perform(ctx context.Context, job *batchv1.Job) {
 	if job.Status.CompletionTime != nil || finished(job) {
 		return
 	}
+	if job.Labels[kopiurv1.LabelOperation] == "hook" {
+		if err := a.hook(); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+			e.T.Errorf("play hook %s: %v", job.Name, err)
+		}
+		return
+	}
 	spec, err := specOf(job)
 	if err != nil {
 		e.T.Errorf("job %s: %v", job.Name, err)
@@ -88,6 +94,20 @@ func (e *Env) perform(ctx context.Context, job *batchv1.Job) {
 	if err := a.run(spec); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
 		e.T.Errorf("play job %s: %v", job.Name, err)
 	}
+}
+
+// hook plays the Job of a hook, which runs no mover. It succeeds unless the test says otherwise.
+func (a *actor) hook() error {
+	a.env.mu.Lock()
+	play := a.env.hookJob
+	a.env.mu.Unlock()
+	if err := a.status(func(s *batchv1.JobStatus) { s.StartTime, s.Active, s.Ready = new(metav1.Now()), 1, new(int32(0)) }); err != nil {
+		return err
+	}
+	if play != nil && !play(a.job) {
+		return a.fail(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
+	}
+	return a.succeed()
 }
 
 func (a *actor) run(spec work.Spec) error {

@@ -76,15 +76,31 @@ func (g *walk) ask(a Ask) bool {
 // gate decides what an attempt without a Job waits for.
 func gate(w World, attempt int32, now time.Time) Plan {
 	g := &walk{w: w, now: now, attempt: attempt, p: Plan{Attempt: attempt, Reopened: Reopens(w.Snapshot)}}
-	for _, pass := range []func(){
-		g.policy, g.repository, g.identity, g.preflight, g.credentials, g.source, g.privilege, g.use, g.others, g.slot, g.staging,
-	} {
+	// What holds a run in the first list holds it before anything has happened.
+	for _, pass := range []func(){g.policy, g.repository, g.identity, g.preflight, g.credentials, g.source, g.privilege, g.use} {
+		pass()
+		if g.done {
+			return g.frozen()
+		}
+	}
+	for _, pass := range []func(){g.others, g.slot, g.hooks, g.staging} {
 		pass()
 		if g.done {
 			return g.p
 		}
 	}
 	return g.p
+}
+
+// frozen ends a run instead of letting it wait, where its hooks have run: the application must not stay frozen until
+// somebody mends a repository.
+func (g *walk) frozen() Plan {
+	if g.p.Ask != 0 || g.p.Action != Wait || !Owes(g.w.Snapshot) || g.p.Reopened {
+		return g.p
+	}
+	p := fail(g.p, OpPrepare, reasoned{g.p.Reason, g.p.Message + "; the hooks before the snapshot have run, so the run ends instead of waiting"})
+	p.After = 0
+	return p
 }
 
 func (g *walk) policy() {
@@ -273,7 +289,9 @@ func (g *walk) others() {
 
 // begun reports whether the run has done something already that must not be left half done: what only keeps new runs from
 // starting does not stop it.
-func (g *walk) begun() bool { return g.w.Snapshot.Status.Staged != nil }
+func (g *walk) begun() bool {
+	return g.w.Snapshot.Status.Staged != nil || Owes(g.w.Snapshot) && !g.p.Reopened
+}
 
 // limits of runs that this Snapshot is subject to.
 func limits(w World) slots.Limits {

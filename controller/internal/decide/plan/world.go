@@ -102,6 +102,8 @@ const (
 	Stage Action = "Stage"
 	// Unstage: remove the staged copy, one object at a time.
 	Unstage Action = "Unstage"
+	// Hook: run the policy's hooks before the snapshot, after the intent is stored in status.hooks.
+	Hook Action = "Hook"
 	// Start: create Plan.Job.
 	Start Action = "Start"
 	// Follow: a mover runs; write its progress.
