@@ -45,6 +45,9 @@ const (
 	ReasonInheritOverridden = "InheritOverridden"
 	// ReasonSlotAvailable is set when a slot is reserved for the run. Nothing to do.
 	ReasonSlotAvailable = "SlotAvailable"
+	// ReasonSourceNodeUnknown is set while moverDefaults.sourceColocation.mode is Required and no node holds the source's
+	// volume. Start the application, or set the mode to Auto.
+	ReasonSourceNodeUnknown = "SourceNodeUnknown"
 	// ReasonPinned is set when the snapshot is pinned in the repository. Nothing to do.
 	ReasonPinned = "Pinned"
 	// ReasonUnpinned is set when it is not pinned any more. Nothing to do.

@@ -16,16 +16,13 @@ var pendingKinds = map[string]string{
 }
 
 const (
-	noInherit    = "set securityContext and podSecurityContext instead"
 	noProjection = "create the Secret in the namespace where the mover runs"
 	noKeptCache  = "the cache lives as long as the pod"
-	noColocation = "the scheduler alone chooses the node"
 )
 
 // moverPending is what MoverSpec has below the path that leads to it.
 func moverPending(at string) []pendingField {
 	return []pendingField{
-		{path: at + ".inheritSecurityContextFrom", instead: noInherit, blocks: true},
 		{path: at + ".cache.mode", only: []any{"Persistent"}, instead: noKeptCache},
 		{path: at + ".cache.storageClassName", instead: noKeptCache},
 	}
@@ -53,8 +50,6 @@ func repositoryPending(kind string) []pendingField {
 		{path: "spec.moverDefaults.cache.mode", only: []any{"Persistent"}, instead: noKeptCache},
 		{path: "spec.moverDefaults.cache.storageClassName", instead: noKeptCache},
 		{path: "spec.moverDefaults.scratch", instead: "nothing is verified by restoring it"},
-		{path: "spec.moverDefaults.sourceColocation.mode", instead: noColocation, only: []any{"Auto"}},
-		{path: "spec.moverDefaults.sourceColocation.mode", instead: noColocation, only: []any{"Required"}, blocks: true},
 	}
 	if kind == "ClusterRepository" {
 		out = append(out, pendingField{path: "spec.credentialProjection.allowed", only: []any{true}, instead: noProjection})
@@ -87,6 +82,7 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.onScheduleDelete", only: []any{"Delete"}, instead: "deleting a Snapshot never deletes stored data"},
 	}...),
 	"Restore": append(moverPending("spec.mover"), []pendingField{
+		{path: "spec.mover.inheritSecurityContextFrom", instead: "set securityContext and podSecurityContext instead", blocks: true},
 		{path: "spec.source.identity", instead: "use source.fromPolicy with a SnapshotPolicy of that identity", blocks: true},
 		{path: "spec.target.populator", instead: "use target.pvc or target.pvcRef", blocks: true},
 		{path: "spec.target.streamExec", instead: "use target.pvc or target.pvcRef", blocks: true},

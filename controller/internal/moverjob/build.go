@@ -53,6 +53,9 @@ type Request struct {
 	PullPolicy corev1.PullPolicy
 	Repository Repository
 	Operation  work.Operation
+	// Inherited is what the mover takes over from the application's pod; it lies between the repository's moverDefaults and
+	// Layers. Nil inherits nothing.
+	Inherited *Layer
 	// Layers are the mover settings above the repository's moverDefaults, weakest first. Nil layers are passed over.
 	Layers        []*kopiurv1.MoverSpec
 	FailurePolicy *kopiurv1.FailurePolicy
@@ -98,11 +101,7 @@ func Build(r Request) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build mover job: %w", err)
 	}
-	layers := []Layer{DefaultsLayer(r.Repository.Spec.MoverDefaults)}
-	for _, m := range r.Layers {
-		layers = append(layers, SpecLayer(m))
-	}
-	security := Merge(r.Target != nil, r.Repository.Spec.Backend.Filesystem != nil, layers...)
+	security := Merge(r.Target != nil, r.Repository.Spec.Backend.Filesystem != nil, LayersOf(r.Repository, r.Inherited, r.Layers...)...)
 
 	labels := labelsOf(r, op)
 	d := r.Repository.Spec.MoverDefaults

@@ -36,6 +36,34 @@ func SpecLayer(m *kopiurv1.MoverSpec) Layer {
 	return Layer{Container: m.SecurityContext, Pod: m.PodSecurityContext, Privileged: m.PrivilegedMode}
 }
 
+// LayersOf are all layers of a mover, weakest first: the repository's, what is inherited, and those of policy and run.
+func LayersOf(r Repository, inherited *Layer, specs ...*kopiurv1.MoverSpec) []Layer {
+	out := []Layer{DefaultsLayer(r.Spec.MoverDefaults)}
+	if inherited != nil {
+		out = append(out, *inherited)
+	}
+	for _, m := range specs {
+		out = append(out, SpecLayer(m))
+	}
+	return out
+}
+
+// Names reports whether a layer says which user a mover runs as.
+func (l Layer) Names() bool {
+	return (l.Privileged != nil && *l.Privileged) || l.UID() != nil
+}
+
+// UID that a layer asks for, nil where it asks for none. What the container says wins.
+func (l Layer) UID() *int64 {
+	if l.Container != nil && l.Container.RunAsUser != nil {
+		return l.Container.RunAsUser
+	}
+	if l.Pod != nil {
+		return l.Pod.RunAsUser
+	}
+	return nil
+}
+
 // Security is the merged outcome.
 type Security struct {
 	Container corev1.SecurityContext

@@ -52,7 +52,8 @@ type scope struct {
 var carried = []string{
 	kopiurv1.ConditionRepositoryReady, kopiurv1.ConditionCredentialsAvailable, kopiurv1.ConditionMoverPermitted,
 	kopiurv1.ConditionSourcePVCAvailable, kopiurv1.ConditionSourceStaged, kopiurv1.ConditionMetadataAltered,
-	kopiurv1.ConditionRepositorySlotAvailable, kopiurv1.ConditionHooksSucceeded,
+	kopiurv1.ConditionRepositorySlotAvailable, kopiurv1.ConditionHooksSucceeded, kopiurv1.ConditionSecurityContextResolved,
+	kopiurv1.ConditionSecurityContextInherited, kopiurv1.ConditionSecurityContextCompatible,
 }
 
 // act does the one thing that was decided. Status is changed in memory only; the patcher writes it.
@@ -212,7 +213,7 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 	if err := moverjob.Retire(ctx, r.Client, s.plan.Lost, moverjob.DefaultTTL); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
-	rec := plan.RecordedOf(s.obj, s.w.Policy, s.w.Repository)
+	rec := s.plan.Recorded
 	st.Job = &kopiurv1.JobStatus{Name: job.Name, Attempts: s.plan.Attempt}
 	st.Recorded = &rec
 	st.Resolved = new(plan.ResolvedOf(s.obj, s.w.Policy))

@@ -228,6 +228,8 @@ func (r *Reconciler) look(ctx context.Context, w *plan.World, ask plan.Ask) erro
 		return r.lookAtVolumeSnapshot(ctx, w)
 	case plan.AskPods:
 		return r.lookAtPods(ctx, w)
+	case plan.AskAttachment:
+		return r.lookAtAttachments(ctx, w)
 	case plan.AskSlot:
 		v, err := r.pool.admit(ctx, r.Client, *w)
 		if err != nil {
@@ -251,6 +253,26 @@ func (r *Reconciler) lookAtPods(ctx context.Context, w *plan.World) error {
 	for i := range pods.Items {
 		if pods.Items[i].Labels[kopiurv1.LabelManagedBy] != kopiurv1.ManagedByValue {
 			w.Neighbours = append(w.Neighbours, pods.Items[i])
+		}
+	}
+	return nil
+}
+
+// lookAtAttachments finds the node that the source's volume is attached to.
+func (r *Reconciler) lookAtAttachments(ctx context.Context, w *plan.World) error {
+	name := w.Source.Spec.VolumeName
+	if name == "" {
+		return nil
+	}
+	var list storagev1.VolumeAttachmentList
+	if err := r.Live.List(ctx, &list); err != nil {
+		return fmt.Errorf("list VolumeAttachments: %w", err)
+	}
+	for i := range list.Items {
+		a := &list.Items[i]
+		if pv := a.Spec.Source.PersistentVolumeName; pv != nil && *pv == name && a.DeletionTimestamp == nil {
+			w.Attached = a.Spec.NodeName
+			return nil
 		}
 	}
 	return nil

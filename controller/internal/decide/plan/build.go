@@ -22,12 +22,8 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
 
-// Where a recorded identity comes from.
-const (
-	recordedExplicit = "explicit"
-	recordedDefaults = "defaults"
-	recordedSchema   = 1
-)
+// recordedSchema is the version of a recorded identity.
+const recordedSchema = 1
 
 // GVK of the owner of everything that is made for a Snapshot.
 var GVK = kopiurv1.GroupVersion.WithKind("Snapshot")
@@ -94,13 +90,11 @@ func Layers(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) []*kopiurv1.MoverS
 }
 
 // RecordedOf is whom the mover runs as.
-func RecordedOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy, r *moverjob.Repository) kopiurv1.Recorded {
-	layers := []moverjob.Layer{moverjob.DefaultsLayer(r.Spec.MoverDefaults)}
-	for _, m := range Layers(s, p) {
-		layers = append(layers, moverjob.SpecLayer(m))
-	}
+func RecordedOf(w World) kopiurv1.Recorded {
+	r := w.Repository
+	layers := moverjob.LayersOf(*r, w.Inherited, Layers(w.Snapshot, w.Policy)...)
 	sec := moverjob.Merge(false, r.Spec.Backend.Filesystem != nil, layers...)
-	out := kopiurv1.Recorded{Schema: recordedSchema, Src: recordedDefaults, UID: sec.Pod.RunAsUser, GID: sec.Pod.RunAsGroup, FSGroup: sec.Pod.FSGroup}
+	out := kopiurv1.Recorded{Schema: recordedSchema, Src: kopiurv1.RecordedDefaults, UID: sec.Pod.RunAsUser, GID: sec.Pod.RunAsGroup, FSGroup: sec.Pod.FSGroup}
 	// What the container says wins over the pod.
 	if sec.Container.RunAsUser != nil {
 		out.UID = sec.Container.RunAsUser
@@ -109,9 +103,12 @@ func RecordedOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy, r *moverjob.Re
 		out.GID = sec.Container.RunAsGroup
 	}
 	for _, l := range layers {
-		if (l.Privileged != nil && *l.Privileged) || (l.Container != nil && l.Container.RunAsUser != nil) || (l.Pod != nil && l.Pod.RunAsUser != nil) {
-			out.Src = recordedExplicit
+		if l.Names() {
+			out.Src = kopiurv1.RecordedExplicit
 		}
+	}
+	if in := w.Inherited; in != nil && in.UID() != nil && out.UID != nil && *out.UID == *in.UID() {
+		out.Src = kopiurv1.RecordedInherited
 	}
 	return out
 }
@@ -151,6 +148,7 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 			FailFast:      spec.ErrorHandling != nil && spec.ErrorHandling.FailFast,
 			UploadLimitMB: uploadLimit(spec),
 		}},
+		Inherited:     w.Inherited,
 		Layers:        Layers(s, p),
 		FailurePolicy: s.Spec.FailurePolicy,
 		Source:        &moverjob.Mount{Claim: claim, Path: mount, ReadOnly: source.ReadOnlyOrDefault()},
@@ -185,7 +183,7 @@ func mountPath(filedUnder string) string {
 }
 
 func tagsOf(w World) (map[string]string, error) {
-	rec := RecordedOf(w.Snapshot, w.Policy, w.Repository)
+	rec := RecordedOf(w)
 	meta, err := json.Marshal(work.RecordedMeta{Schema: int(rec.Schema), UID: rec.UID, GID: rec.GID, FSGroup: rec.FSGroup, Src: rec.Src})
 	if err != nil {
 		return nil, fmt.Errorf("encode recorded identity: %w", err)

@@ -36,6 +36,8 @@ func world(change ...func(*plan.World)) plan.World {
 		Spec: kopiurv1.RepositorySpec{
 			Backend:    kopiurv1.Backend{S3: &kopiurv1.S3Backend{Bucket: "b"}},
 			Encryption: kopiurv1.Encryption{PasswordSecretRef: kopiurv1.SecretKeyRef{Name: "password"}},
+			// Its own tests turn it on.
+			MoverDefaults: &kopiurv1.MoverDefaults{SourceColocation: &kopiurv1.SourceColocation{Mode: kopiurv1.ColocationDisabled}},
 		},
 	}
 	repo.Status.Phase = kopiurv1.RepositoryReady

@@ -77,13 +77,13 @@ func (g *walk) ask(a Ask) bool {
 func gate(w World, attempt int32, now time.Time) Plan {
 	g := &walk{w: w, now: now, attempt: attempt, p: Plan{Attempt: attempt, Reopened: Reopens(w.Snapshot)}}
 	// What holds a run in the first list holds it before anything has happened.
-	for _, pass := range []func(){g.policy, g.repository, g.identity, g.preflight, g.credentials, g.source, g.privilege, g.use} {
+	for _, pass := range []func(){g.policy, g.repository, g.identity, g.preflight, g.credentials, g.source, g.inherit, g.privilege, g.use} {
 		pass()
 		if g.done {
 			return g.frozen()
 		}
 	}
-	for _, pass := range []func(){g.others, g.slot, g.hooks, g.staging} {
+	for _, pass := range []func(){g.others, g.slot, g.node, g.hooks, g.staging} {
 		pass()
 		if g.done {
 			return g.p
@@ -251,7 +251,7 @@ func (g *walk) privilege() {
 		g.hold("", kopiurv1.ReasonInvalidSpec, 0, "SnapshotPolicy %s and its repository make no working mover: %s", g.w.Policy.Name, err)
 		return
 	}
-	g.p.Job = job
+	g.p.Job, g.p.Recorded = job, RecordedOf(g.w)
 	if len(moverjob.Privileges(job.Spec.Template.Spec)) > 0 && g.ask(AskNamespace) {
 		return
 	}
@@ -326,6 +326,8 @@ func (g *walk) slot() {
 		g.hold(kind, kopiurv1.ReasonWaitingForSlot, 0, "%s", v.Message)
 	}
 }
+
+func isSlot(c metav1.Condition) bool { return c.Type == kopiurv1.ConditionRepositorySlotAvailable }
 
 func direct(p *kopiurv1.SnapshotPolicy) bool { return p.Spec.CopyMethod == kopiurv1.CopyDirect }
 

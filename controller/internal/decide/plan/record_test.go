@@ -171,7 +171,7 @@ func TestRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := world(tc.change)
-			assert.Equal(t, tc.want, plan.RecordedOf(w.Snapshot, w.Policy, w.Repository))
+			assert.Equal(t, tc.want, plan.RecordedOf(w))
 		})
 	}
 }
@@ -226,7 +226,7 @@ func TestMountPath(t *testing.T) {
 func TestAltered(t *testing.T) {
 	t.Parallel()
 	w := world()
-	rec := plan.RecordedOf(w.Snapshot, w.Policy, w.Repository)
+	rec := plan.RecordedOf(w)
 	assert.Nil(t, plan.Altered(w.Snapshot, w.Policy, rec))
 	w.Policy.Spec.Sources[0].ReadOnly = new(false)
 	c := plan.Altered(w.Snapshot, w.Policy, rec)

@@ -37,6 +37,8 @@ const (
 	AskClaimEvent
 	// AskPods: all pods of the Snapshot's namespace.
 	AskPods
+	// AskAttachment: the node that the source's volume is attached to.
+	AskAttachment
 	// AskSlot: whether this run may start beside the others.
 	AskSlot
 )
@@ -74,6 +76,10 @@ type World struct {
 	Volume         staging.Input
 	VolumeSnapshot *staging.Snapshot
 	ClaimEvent     string
+	// Inherited is set by Decide where the mover takes over another pod's user.
+	Inherited *moverjob.Layer
+	// Attached is the node that the source's volume is attached to, "" where it is to none.
+	Attached string
 	// Neighbours are the pods of the namespace that are no movers.
 	Neighbours []corev1.Pod
 	Slot       slots.Verdict
@@ -151,6 +157,8 @@ type Plan struct {
 	Failure *kopiurv1.Failure
 	// Preflight: the wait is for the policy's checks.
 	Preflight bool
+	// Recorded is whom the mover of Job runs as.
+	Recorded kopiurv1.Recorded
 	// Reopened: an earlier failure is void.
 	Reopened bool
 }
