@@ -13,5 +13,6 @@ const idleConnections = 64
 func init() {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		t.MaxIdleConnsPerHost = idleConnections
+		t.DialContext = unstalled(t.DialContext, stallTimeout)
 	}
 }
