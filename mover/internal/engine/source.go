@@ -287,13 +287,15 @@ func (u unknownInfo) Sys() any           { return nil }
 type sourceFile struct {
 	sourceEntry
 	opened atomic.Bool
+	// extended is what the file said of its attributes while it was open.
+	extended atomic.Pointer[extended]
 }
 
 var _ fs.File = (*sourceFile)(nil)
 
 func (f *sourceFile) Close() {
 	if f.first() {
-		f.src.counts.attributes(&f.sourceEntry)
+		f.src.counts.attributesOf(&f.sourceEntry, f.extended.Load())
 	}
 }
 
@@ -315,6 +317,7 @@ func (f *sourceFile) Open(ctx context.Context) (fs.Reader, error) {
 	}
 	if f.opened.CompareAndSwap(false, true) {
 		f.src.counts.changed(f.isKnown(ctx))
+		f.extended.Store(extendedOf(h))
 	}
 	return &sourceReader{sourceHandle: f.src.holes.withHoles(h, st), entry: f}, nil
 }

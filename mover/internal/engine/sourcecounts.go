@@ -146,14 +146,23 @@ func (c *sourceCounts) unsupported(kind string) {
 }
 
 // attributes counts what kopia drops from an entry that it does store.
-func (c *sourceCounts) attributes(e *sourceEntry) {
+func (c *sourceCounts) attributes(e *sourceEntry) { c.attributesOf(e, nil) }
+
+// attributesOf knows the extended ones already, or has to ask for them.
+func (c *sourceCounts) attributesOf(e *sourceEntry, known *extended) {
 	if st, ok := e.info.Sys().(*syscall.Stat_t); ok && e.info.Mode().IsRegular() && st.Nlink > 1 {
 		c.unsupported("hardlink")
 	}
 	if c.noXattrs.Load() {
 		return
 	}
-	xattr, acl, err := e.src.fs.Extended(e.rel())
+	var xattr, acl bool
+	var err error
+	if known != nil {
+		xattr, acl, err = known.xattr, known.acl, known.err
+	} else {
+		xattr, acl, err = e.src.fs.Extended(e.rel())
+	}
 	if errors.Is(err, unix.ENOTSUP) {
 		c.noXattrs.Store(true)
 		return

@@ -42,14 +42,28 @@ type sourceHandle interface {
 
 // rootFS is the real one. On a live volume somebody may put a link in the place of a file or folder: it is never
 // followed out of the source. And as every element of a path is opened by itself, a path may be longer than 4096 bytes.
-type rootFS struct{ *os.Root }
+type rootFS struct {
+	*os.Root
+
+	self *os.File
+}
 
 func openRootFS(root string) (sourceFS, error) {
 	r, err := os.OpenRoot(filepath.Clean(root)) // a mount point may be reached through a link
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the caller says that it is the source
 	}
-	return rootFS{r}, nil
+	self, err := r.Open(".")
+	if err != nil {
+		_ = r.Close()
+		return nil, err //nolint:wrapcheck // the caller says that it is the source
+	}
+	return rootFS{r, self}, nil
+}
+
+func (r rootFS) Close() error {
+	_ = r.self.Close()
+	return r.Root.Close() //nolint:wrapcheck // nobody looks at it
 }
 
 func (r rootFS) OpenDir(rel string) (sourceFolder, error) {
@@ -74,12 +88,30 @@ func (r rootFS) OpenDir(rel string) (sourceFolder, error) {
 }
 
 func (r rootFS) OpenFile(rel string) (sourceHandle, error) {
-	// O_NONBLOCK: where somebody has put a pipe, opening it would wait for a writer for ever.
-	f, err := r.Root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if f := r.openBeneath(rel); f != nil {
+		return f, nil
+	}
+	f, err := r.Root.OpenFile(rel, openFlags, 0)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // the callers look at it
 	}
 	return f, nil
+}
+
+// openFlags has O_NONBLOCK: where somebody has put a pipe, opening it would wait for a writer for ever.
+const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
+
+// openBeneath opens a file in one step, where the root takes one for every folder on the way. The kernel watches over the
+// root as closely. What it refuses is asked for again the long way: it may not know this call, or not such a long path,
+// and if the file is the reason, the root says so in its own words.
+func (r rootFS) openBeneath(rel string) *os.File {
+	fd, err := unix.Openat2(int(r.self.Fd()), rel, &unix.OpenHow{
+		Flags: uint64(openFlags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(r.Name(), rel))
 }
 
 // Extended does not count what a security module or an overlay puts on every file: it is not the user's.
@@ -98,12 +130,42 @@ func (r rootFS) Extended(rel string) (xattr, acl bool, err error) {
 		defer f.Close()
 		name = fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), path.Base(rel))
 	}
+	return lookThrough(func(buf []byte) (int, error) { return unix.Llistxattr(name, buf) })
+}
+
+// extended is what a file has of extended attributes and ACLs.
+type extended struct {
+	xattr, acl bool
+	err        error
+}
+
+// extendedOf asks an open file, which takes less than to ask for its name; nil where it cannot be asked.
+func extendedOf(h sourceHandle) *extended {
+	f, ok := h.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	c, err := f.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	var e extended
+	if err := c.Control(func(fd uintptr) {
+		e.xattr, e.acl, e.err = lookThrough(func(buf []byte) (int, error) { return unix.Flistxattr(int(fd), buf) })
+	}); err != nil {
+		return nil
+	}
+	return &e
+}
+
+// lookThrough looks at the names of extended attributes.
+func lookThrough(list func([]byte) (int, error)) (xattr, acl bool, err error) {
 	var small [512]byte
 	buf := small[:]
-	n, err := unix.Llistxattr(name, buf)
+	n, err := list(buf)
 	if errors.Is(err, unix.ERANGE) {
 		buf = make([]byte, 64<<10) // the kernel's own limit
-		n, err = unix.Llistxattr(name, buf)
+		n, err = list(buf)
 	}
 	if err != nil {
 		return false, false, err //nolint:wrapcheck // compared by the caller

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/kopia/kopia/fs"
 	"github.com/kopia/kopia/repo"
@@ -45,8 +46,12 @@ func (p *uploadProgress) CachedFile(_ string, n int64) { p.c.Bytes.Add(n) }
 func (p *uploadProgress) FinishedFile(string, error)   { p.c.Files.Add(1) }
 func (p *uploadProgress) HashedBytes(n int64)          { p.c.Bytes.Add(n); p.c.hashed.Add(n) }
 
+// estimateAfter is how long an upload lasts before its totals are worth a walk.
+const estimateAfter = 10 * time.Second
+
 // estimate tells the totals: those of the snapshot before, where there is one, because they are nearly right and cost
-// nothing. Otherwise it walks the source beside the upload; the function it returns ends the walk and waits.
+// nothing. Otherwise it walks the source beside the upload, if that takes so long that somebody may want to know; the
+// function it returns ends the walk and waits.
 func (r *Repository) estimate(ctx context.Context, u Upload, tree *policy.Tree, prev []*snapshot.Manifest) (stop func()) {
 	for _, m := range prev {
 		if m.IncompleteReason == "" && m.RootEntry.DirSummary != nil {
@@ -59,7 +64,14 @@ func (r *Repository) estimate(ctx context.Context, u Upload, tree *policy.Tree, 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		root, err := openSource(u.Path, nil, newSourceCounts())
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(estimateAfter):
+		}
+		counts := newSourceCounts()
+		counts.noXattrs.Store(true) // the upload counts them
+		root, err := openSource(u.Path, nil, counts)
 		if err != nil {
 			return
 		}
