@@ -23,8 +23,11 @@ import (
 // Restore says how a snapshot is written into a folder. The zero value of every switch is kopia's own default, except
 // where the name says otherwise.
 type Restore struct {
-	Target   string
+	Target string
+	// Parallel is how many chunks of large files, and how many files, are in memory at a time. Small is how many small
+	// files may be under way where that is more: what they cost is not memory, but the time that a store takes to answer.
 	Parallel int
+	Small    int
 
 	// DeleteExtra removes from the target, and from nowhere else, what the snapshot does not hold.
 	DeleteExtra bool
@@ -71,6 +74,11 @@ type Ownership struct {
 	Paths           []Fault
 }
 
+// IsRemote reports that a network lies between the mover and the store.
+func (r *Repository) IsRemote() bool {
+	return r.storage.Filesystem == nil || isRemote(r.storage.Filesystem.Path)
+}
+
 // restorer walks one snapshot. It does the walk itself instead of handing an Output to kopia: kopia reads a folder's
 // time as the newest time of what is in it, queues the whole tree in memory before it writes the first byte, and with
 // ignored errors never finishes the folders above them.
@@ -80,6 +88,7 @@ type restorer struct {
 	repo *Repository
 	euid int
 	slot chan struct{} // one per worker beside the walking goroutine
+	room chan struct{} // one per piece of a large file in memory
 	mark mark
 
 	mu  sync.Mutex
@@ -102,7 +111,10 @@ func (r *Repository) Restore(ctx context.Context, s Snapshot, o Restore) (Restor
 	defer root.Close()
 	o.Progress.TotalBytes.Store(s.Size)
 	o.Progress.TotalFiles.Store(s.Files)
-	w := &restorer{Restore: o, repo: r, euid: os.Geteuid(), slot: make(chan struct{}, max(o.Parallel-1, 0))}
+	w := &restorer{
+		Restore: o, repo: r, euid: os.Geteuid(),
+		slot: make(chan struct{}, max(o.Parallel-1, o.Small-1, 0)), room: make(chan struct{}, max(o.Parallel, 1)),
+	}
 	err = w.start(ctx, root, s.manifest)
 	if err == nil {
 		// Durable before it is reported.

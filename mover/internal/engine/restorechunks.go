@@ -100,6 +100,7 @@ func (w *restorer) chunk(ctx context.Context, f targetFile, l *chunkList, c obje
 	if l.isZeros(c.Object) {
 		return w.zeros(ctx, f, c)
 	}
+	defer w.takeRoom()()
 	rd, err := w.repo.rep.OpenObject(ctx, c.Object)
 	if err != nil {
 		return storageError("read content", err)
@@ -130,6 +131,12 @@ func (w *restorer) chunk(ctx context.Context, f targetFile, l *chunkList, c obje
 		l.foundZeros(c.Object)
 	}
 	return nil
+}
+
+// takeRoom waits until one more piece of a large file may be in memory. Who holds it waits for nothing but the store.
+func (w *restorer) takeRoom() (give func()) {
+	w.room <- struct{}{}
+	return func() { <-w.room }
 }
 
 // zeros writes a chunk of zeros, or leaves it out.

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -64,60 +65,86 @@ func TestALargeFileComesBackInAnyNumberOfPlacesAtATime(t *testing.T) {
 	}
 }
 
-// The store is asked for as many chunks of one file as there are workers, and for no more: it answers none before all
-// of them have come.
-func TestOneLargeFileKeepsAllWorkersBusy(t *testing.T) {
-	t.Parallel()
-	const parallel = 3
-	var (
-		mu         sync.Mutex
-		gather     bool
-		here, most int
-	)
-	full := make(chan struct{})
-	s, _ := s3Server(t, false, func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			waits := gather && r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/apps/p")
-			if waits {
-				here++
-				most = max(most, here)
-				if here == parallel && most == parallel {
-					select {
-					case <-full:
-					default:
-						close(full)
-					}
-				}
+// turnstile stands before a store and lets nobody through before want are there.
+type turnstile struct {
+	want int
+	full chan struct{}
+
+	mu         sync.Mutex
+	on         bool
+	here, most int
+}
+
+func (g *turnstile) wrap(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/apps/p") && g.enter() {
+			defer g.leave()
+			select {
+			case <-g.full:
+			case <-r.Context().Done():
 			}
-			mu.Unlock()
-			if waits {
-				select {
-				case <-full:
-				case <-r.Context().Done():
-				}
-			}
-			h.ServeHTTP(w, r)
-			if waits {
-				mu.Lock()
-				here--
-				mu.Unlock()
-			}
-		})
+		}
+		h.ServeHTTP(w, r)
 	})
-	src := t.TempDir()
-	sparseFileOf(t, filepath.Join(src, "image"), []extent{{n: 4_000_000, seed: 1}})
-	_, r := inSmallChunks(t, Storage{S3: &s})
-	up, err := r.Upload(testContext(t), uploadOf(src))
-	require.NoError(t, err)
-	mu.Lock()
-	gather = true
-	mu.Unlock()
-	dst := t.TempDir()
-	_, err = r.Restore(testContext(t), up.Snapshot, Restore{Target: dst, Parallel: parallel, Progress: &Counters{}})
-	require.NoError(t, err)
-	assertSameBytes(t, src, dst)
-	assert.Equal(t, parallel, most)
+}
+
+func (g *turnstile) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.on {
+		return false
+	}
+	g.here++
+	if g.here > g.most {
+		if g.most = g.here; g.most == g.want {
+			close(g.full)
+		}
+	}
+	return true
+}
+
+func (g *turnstile) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.here--
+}
+
+// The store is asked for as many pieces at a time as there may be, and for no more: it answers none before all of them
+// have come.
+func TestAllWorkersAreBusy(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		files, size     int
+		parallel, small int
+		want            int
+	}{
+		"one large file keeps all workers busy":                      {files: 1, size: 4_000_000, parallel: 3, want: 3},
+		"large files are not more at a time for what small ones may": {files: 3, size: 4_000_000, parallel: 2, small: 6, want: 2},
+		"small files may be more at a time":                          {files: 30, size: 1000, parallel: 2, small: 6, want: 6},
+		"small files are not fewer than others":                      {files: 30, size: 1000, parallel: 4, small: 2, want: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			gate := &turnstile{want: tc.want, full: make(chan struct{})}
+			s, _ := s3Server(t, false, gate.wrap)
+			src := t.TempDir()
+			for i := range tc.files {
+				sparseFileOf(t, filepath.Join(src, fmt.Sprint("f", i)), []extent{{n: tc.size, seed: i}})
+			}
+			_, r := inSmallChunks(t, Storage{S3: &s})
+			assert.True(t, r.IsRemote())
+			up, err := r.Upload(testContext(t), uploadOf(src))
+			require.NoError(t, err)
+			gate.mu.Lock()
+			gate.on = true
+			gate.mu.Unlock()
+			dst := t.TempDir()
+			_, err = r.Restore(testContext(t), up.Snapshot, Restore{Target: dst, Parallel: tc.parallel, Small: tc.small, Progress: &Counters{}})
+			require.NoError(t, err)
+			assertSameBytes(t, src, dst)
+			assert.Equal(t, tc.want, gate.most)
+		})
+	}
 }
 
 // A list of chunks that does not add up, or names one that is not as long, is damage: nothing of the file is left.

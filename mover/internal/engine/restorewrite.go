@@ -24,6 +24,8 @@ const (
 	// workDirMode lets nobody else look into a folder that has not its final owner yet.
 	workDirMode = 0o700
 	copyBuffer  = 1 << 20
+	// smallFile is what takes no memory worth counting.
+	smallFile = 1 << 20
 	// holeSize is the unit in which zeros become holes: a page, the block of all common file systems.
 	holeSize = 4 << 10
 )
@@ -172,6 +174,9 @@ func (w *restorer) file(ctx context.Context, at place, rel string, e *snapshot.D
 
 // content writes a file with all that belongs to it.
 func (w *restorer) content(ctx context.Context, at place, rel string, e *snapshot.DirEntry, inPlace bool) error {
+	if _, list := e.ObjectID.IndexObjectID(); e.FileSize > smallFile && (!list || w.sum != nil) {
+		defer w.takeRoom()()
+	}
 	src, err := w.openContent(ctx, e)
 	if err != nil {
 		return err
