@@ -54,6 +54,9 @@ const (
 	// ReasonProbeDeadlineExceeded is set when a probe did not end in time. It is tried again with twice the time; raise
 	// spec.bootstrap.failurePolicy.activeDeadlineSeconds where the store is slow.
 	ReasonProbeDeadlineExceeded = "ProbeDeadlineExceeded"
+	// ReasonIndexBlobsInBounds is set while there are no more index blobs than spec.health.indexBlobWarnThreshold. Nothing to
+	// do.
+	ReasonIndexBlobsInBounds = "IndexBlobsInBounds"
 	// ReasonTooManyIndexBlobs is set when there are more index blobs than spec.health.indexBlobWarnThreshold. Look whether
 	// maintenance runs: connects become slower with every blob.
 	ReasonTooManyIndexBlobs = "TooManyIndexBlobs"

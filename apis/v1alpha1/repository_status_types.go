@@ -206,6 +206,18 @@ type ServerStatus struct {
 	GeneratedSecretRef *SecretRef `json:"generatedSecretRef,omitempty"`
 }
 
+// RegisteredOwner is whom the repository lets run its maintenance.
+type RegisteredOwner struct {
+	// owner as user@host. Kopiur's own is kopiur@kopiur-<namespace>-<name>, whatever pod it runs in.
+	Owner string `json:"owner"`
+	// since is when this owner was first seen.
+	// +optional
+	Since string `json:"since,omitempty"`
+	// previous owner that the maintenance was taken over from.
+	// +optional
+	Previous string `json:"previous,omitempty"`
+}
+
 // DeletionAck is the acknowledgement of held deletions that is in effect.
 type DeletionAck struct {
 	// value of the annotation, as it was written.
@@ -262,6 +274,9 @@ type RepositoryStatus struct {
 	// health of the connection.
 	// +optional
 	Health *RepositoryHealth `json:"health,omitempty"`
+	// maintenanceOwner is whom the repository lets run its maintenance.
+	// +optional
+	MaintenanceOwner *RegisteredOwner `json:"maintenanceOwner,omitempty"`
 	// job that connects at present, or did last.
 	// +optional
 	Job *ConnectJob `json:"job,omitempty"`

@@ -31,7 +31,6 @@ func moverPending(at string) []pendingField {
 func repositoryPending(kind string) []pendingField {
 	out := []pendingField{
 		{path: "spec.seed", instead: "nothing is copied, and an empty repository must not be taken for the seeded one; fill the store first and leave seed out", blocks: true},
-		{path: "spec.parameters", instead: "the repository keeps the parameters it has"},
 		{path: "spec.server", instead: "no web page is served"},
 		{path: "spec.catalog.adoption", instead: "snapshots made by others get no object"},
 		{path: "spec.catalog.foreignSnapshots", instead: "snapshots made by others get no object"},
@@ -39,7 +38,6 @@ func repositoryPending(kind string) []pendingField {
 		{path: "spec.catalog.periodicRefresh", only: []any{true}, instead: "snapshots made by others get no object"},
 		{path: "spec.catalog.retain", instead: "snapshots made by others get no object"},
 		{path: "spec.deletionProtection.threshold", except: []any{int64(10)}, instead: "deleting a Snapshot never deletes stored data"},
-		{path: "spec.health.indexBlobWarnThreshold", except: []any{int64(1000)}, instead: "status.storageStats.indexBlobCount has the number"},
 		{path: "spec.maintenance.schedule", instead: "the repository is not maintained; run kopia maintenance against the store"},
 		{path: "spec.maintenance.takeoverPolicy", instead: "the repository is not maintained"},
 		{path: "spec.maintenance.mover", instead: "the repository is not maintained"},

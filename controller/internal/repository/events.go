@@ -14,6 +14,9 @@ const action = "Bootstrap"
 
 // announce publishes what changed. Each event has the reason of the condition that it belongs to.
 func announce(p *loop.Patcher, s subject, plan connect.Plan) {
+	if c := p.Conditions.Get(kopiurv1.ConditionIndexBlobHealth); c.Status == "False" {
+		p.EmitChange(c.Type, loop.Warning(c.Reason, action, "%s", c.Message))
+	}
 	switch {
 	case plan.Verdict == connect.Keep && plan.Reason != "":
 		e := loop.Warning(plan.Reason, action, "%s", note(s, plan))

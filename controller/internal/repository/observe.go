@@ -68,25 +68,8 @@ func (r *Reconciler) request(s subject) moverjob.Request {
 	return moverjob.Request{
 		Owner: s.obj, GVK: r.kind.gvk(), Letter: letter, Attempt: "0", Namespace: s.repo.HomeNamespace,
 		Image: r.MoverImage, PullPolicy: r.PullPolicy, Repository: s.repo,
-		Operation: work.Operation{Bootstrap: &work.Bootstrap{Create: creation(s.repo)}},
+		Operation: work.Operation{Bootstrap: new(connect.Operation(s.repo.Spec, s.repo.Status))},
 	}
-}
-
-// creation is what a repository is created with; nil forbids it. A repository whose id is pinned is never created
-// again: the store that lost it would look like a new one, and the loss would go unnoticed (acceptance K-8).
-func creation(r moverjob.Repository) *work.Create {
-	if r.Status.UniqueID != "" || !r.Spec.CreateEnabled() || r.Spec.Mode == kopiurv1.ModeReadOnly {
-		return nil
-	}
-	c := r.Spec.Create
-	if c == nil {
-		return &work.Create{}
-	}
-	out := &work.Create{Splitter: c.Splitter, Hash: c.Hash, Encryption: c.Encryption}
-	if c.ECC != nil {
-		out.ECCAlgorithm, out.ECCOverheadPercent = c.ECC.Algorithm, int(c.ECC.OverheadPercent)
-	}
-	return out
 }
 
 // observePrivileges builds the Job once to see whether it can be, and what it asks for. The Namespace is read, live, only

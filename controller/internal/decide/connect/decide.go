@@ -52,6 +52,7 @@ func Decide(in Input, now time.Time) Plan {
 		start(&p, in, now)
 	}
 	p.bootstrapped()
+	p.indexBlobs(in)
 	return p
 }
 

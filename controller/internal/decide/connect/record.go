@@ -60,7 +60,7 @@ func record(p *Plan, in Input, r work.Result, now time.Time) {
 	case work.CodeLocationOccupied:
 		fail(p, kopiurv1.ReasonLocationOccupied, where+" holds something that is not a kopia repository; nothing was written. Choose an empty folder or prefix", metav1.ConditionTrue, now)
 	case work.CodeInvalidSpec:
-		fail(p, kopiurv1.ReasonInvalidSpec, "the mover does not understand its work, so its image and the controller's do not fit together: run both from one release", "", now)
+		fail(p, kopiurv1.ReasonInvalidSpec, "the mover refuses its work; status.failure has its words. Where they name no field of yours, its image and the controller's do not fit together: run both from one release", "", now)
 	case work.CodeVerificationFailed:
 		fail(p, string(r.Code), where+" answers and has lost parts of the repository; nothing is created in their place. status.failure names the first. Restore the store from a replica, or verify what is left with kopia", metav1.ConditionTrue, now)
 	case work.CodeClockSkew:
@@ -93,6 +93,10 @@ func succeed(p *Plan, in Input, b work.BootstrapResult, now time.Time) {
 	p.Status.Health = &kopiurv1.RepositoryHealth{
 		ConnectSeconds: int64(math.Ceil(b.ConnectSeconds)), IndexBytes: b.IndexBlobBytes, LastHealthyAt: at, LastProbeAt: at,
 	}
+	if read := parametersOf(b.Parameters); read != nil {
+		p.Status.Parameters = read
+	}
+	p.Status.MaintenanceOwner = ownerOf(p.Status.MaintenanceOwner, b, now)
 	p.set(kopiurv1.ConditionBackendReachable, metav1.ConditionTrue, kopiurv1.ReasonReachable, "the last connect succeeded")
 	p.verdict(Ready, kopiurv1.ReasonReachable, usableMessage)
 	if probe := ProbeOf(in.Spec); probe.Enabled {
@@ -101,6 +105,9 @@ func succeed(p *Plan, in Input, b work.BootstrapResult, now time.Time) {
 	p.Note = "connected"
 	if b.Created {
 		p.Note = "created a new repository with unique id " + b.UniqueID
+	}
+	if b.PreviousOwner != "" {
+		p.Note += "; took its maintenance over from " + b.PreviousOwner
 	}
 }
 
