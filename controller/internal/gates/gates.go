@@ -54,6 +54,36 @@ func Repository(name string, r *moverjob.Repository, allowed bool) Verdict {
 	}
 }
 
+// Writable reports whether snapshots may be stored in a repository, whatever its state.
+func Writable(r moverjob.Repository) Verdict {
+	if r.Spec.Mode == kopiurv1.ModeReadOnly {
+		return closed(kopiurv1.ReasonRepositoryReadOnly,
+			"%s has mode ReadOnly and takes no snapshots: use another repository, or set its mode to ReadWrite", r.Ref)
+	}
+	return open(kopiurv1.ReasonSucceeded, "%s may be written", r.Ref)
+}
+
+// Maintenance reports whether a repository may be maintained now. It is the one use that slowness does not hold back: a
+// repository whose connects take too long needs nothing more than maintenance, and gets slower without it.
+func Maintenance(name string, r *moverjob.Repository) Verdict {
+	v := Repository(name, r, true)
+	if r == nil {
+		return v
+	}
+	if w := Writable(*r); !w.Open {
+		return w
+	}
+	if v.Open || r.Spec.Suspend || r.Status.Phase != kopiurv1.RepositoryDegraded || r.Status.UniqueID == "" {
+		return v
+	}
+	for _, c := range r.Status.Conditions {
+		if c.Type == kopiurv1.ConditionReady && (c.Reason == kopiurv1.ReasonBootstrapDeadlineExceeded || c.Reason == kopiurv1.ReasonProbeDeadlineExceeded) {
+			return open(kopiurv1.ReasonSucceeded, "%s is slow, which maintenance is for", r.Ref)
+		}
+	}
+	return v
+}
+
 // Credentials is what a mover's mounts amount to.
 type Credentials struct {
 	Verdict

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -173,4 +174,44 @@ func TestNamespace(t *testing.T) {
 	t.Parallel()
 	_, err := gates.Namespace(t.Context(), shelf{err: errors.New("gone")}, "apps")
 	require.EqualError(t, err, "get namespace apps: gone")
+}
+
+// C-3: maintenance is never held back by slowness.
+func TestMaintenance(t *testing.T) {
+	t.Parallel()
+	repo := func(phase kopiurv1.RepositoryPhase, reason string, change ...func(*moverjob.Repository)) *moverjob.Repository {
+		r := s3()
+		r.Status = kopiurv1.RepositoryStatus{Phase: phase, UniqueID: "aa", Conditions: []metav1.Condition{{Type: kopiurv1.ConditionReady, Reason: reason}}}
+		for _, f := range change {
+			f(&r)
+		}
+		return &r
+	}
+	unknown := func(r *moverjob.Repository) { r.Status.UniqueID = "" }
+	suspended := func(r *moverjob.Repository) { r.Spec.Suspend = true }
+	readOnly := func(r *moverjob.Repository) { r.Spec.Mode = kopiurv1.ModeReadOnly }
+	for name, tc := range map[string]struct {
+		in   *moverjob.Repository
+		want string // the reason it is held back for
+	}{
+		"a Ready repository":                        {repo(kopiurv1.RepositoryReady, kopiurv1.ReasonReachable), ""},
+		"one whose probes are too slow":             {repo(kopiurv1.RepositoryDegraded, kopiurv1.ReasonProbeDeadlineExceeded), ""},
+		"one whose first connects are too slow now": {repo(kopiurv1.RepositoryDegraded, kopiurv1.ReasonBootstrapDeadlineExceeded), ""},
+		"not one that was never connected to":       {repo(kopiurv1.RepositoryDegraded, kopiurv1.ReasonBootstrapDeadlineExceeded, unknown), kopiurv1.ReasonRepositoryNotReady},
+		"not one that does not answer":              {repo(kopiurv1.RepositoryDegraded, kopiurv1.ReasonBackendUnreachable), kopiurv1.ReasonRepositoryNotReady},
+		"not one whose password is wrong":           {repo(kopiurv1.RepositoryFailed, "AuthFailure"), kopiurv1.ReasonRepositoryNotReady},
+		"not one that is suspended":                 {repo(kopiurv1.RepositoryDegraded, kopiurv1.ReasonProbeDeadlineExceeded, suspended), kopiurv1.ReasonRepositoryNotReady},
+		"not one that is read-only":                 {repo(kopiurv1.RepositoryDegraded, kopiurv1.ReasonProbeDeadlineExceeded, readOnly), kopiurv1.ReasonRepositoryReadOnly},
+		"not one that is read-only and Ready":       {repo(kopiurv1.RepositoryReady, kopiurv1.ReasonReachable, readOnly), kopiurv1.ReasonRepositoryReadOnly},
+		"not one that does not exist":               {nil, kopiurv1.ReasonMissingDependency},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := gates.Maintenance("Repository apps/nas", tc.in)
+			assert.Equal(t, tc.want == "", v.Open)
+			if !v.Open {
+				assert.Equal(t, tc.want, v.Reason)
+			}
+		})
+	}
 }

@@ -36,7 +36,14 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.ClusterRepository{}, mapper.FieldAiling, keys(func(r *kopiurv1.ClusterRepository) []string {
 			return mapper.RepositoryAiling(r.Status, r.UID)
 		})},
+		{&kopiurv1.Repository{}, mapper.FieldUID, keys(func(r *kopiurv1.Repository) []string {
+			return mapper.RepositoryUID(r.Status, r.UID)
+		})},
+		{&kopiurv1.ClusterRepository{}, mapper.FieldUID, keys(func(r *kopiurv1.ClusterRepository) []string {
+			return mapper.RepositoryUID(r.Status, r.UID)
+		})},
 		{&kopiurv1.SnapshotPolicy{}, mapper.FieldRepository, keys(mapper.PolicyRepository)},
+		{&kopiurv1.SnapshotPolicy{}, mapper.FieldAwaits, keys(mapper.PolicyAwaits)},
 		{&kopiurv1.SnapshotPolicy{}, mapper.FieldClaim, keys(mapper.PolicyClaims)},
 		{&kopiurv1.Snapshot{}, mapper.FieldPolicy, keys(mapper.SnapshotPolicyOf)},
 		{&kopiurv1.Snapshot{}, mapper.FieldOpenPolicy, keys(mapper.OpenSnapshotPolicyOf)},

@@ -54,7 +54,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		For(r.kind.new(), builder.WithPredicates(relevant())).
 		Watches(&batchv1.Job{}, index.Coalesced(index.JobOwner(r.kind.gvk()))).
-		Watches(&corev1.Pod{}, index.Coalesced(index.PodOwner(c, r.kind.gvk()))).
+		Watches(&corev1.Pod{}, index.Coalesced(index.PodOwnerByUID(c, r.kind.gvk()))).
 		// A mover of somebody else that succeeds ends a row of failures.
 		Watches(&batchv1.Job{}, index.Coalesced(index.JobRepository(c, r.kind.name)), builder.WithPredicates(completed())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, mapper.KindClaim))).

@@ -49,6 +49,8 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 		Watches(&kopiurv1.Snapshot{}, handler.EnqueueRequestsFromMapFunc(index.PolicyOfSnapshot), builder.WithPredicates(succeeded())).
 		Watches(&kopiurv1.Repository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindSnapshotPolicy))).
 		Watches(&kopiurv1.ClusterRepository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindSnapshotPolicy))).
+		WatchesMetadata(index.Metadata(mapper.KindNamespace), handler.EnqueueRequestsFromMapFunc(index.Core(c, mapper.KindSnapshotPolicy, mapper.KindNamespace)),
+			builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WithOptions(r.ControllerOptions())
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("add the reconciler of SnapshotPolicy: %w", err)

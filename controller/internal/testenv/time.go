@@ -56,6 +56,27 @@ func (t *Time) Decisions(o *setup.Options) {
 	}
 }
 
+// OnlyWatches makes a controller rest an hour where it would look again by itself after more than a second: what heals
+// then was healed by a watch.
+func OnlyWatches(o *setup.Options) {
+	o.NewQueue = func(name string, rl workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		return patient{workqueue.NewTypedRateLimitingQueueWithConfig(rl, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name})}
+	}
+}
+
+// patient is a queue that never looks again of itself.
+type patient struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// AddAfter lets pass what only gathers events.
+func (q patient) AddAfter(r reconcile.Request, d time.Duration) {
+	if d > time.Second {
+		d = time.Hour
+	}
+	q.TypedRateLimitingInterface.AddAfter(r, d)
+}
+
 // Everything makes a controller read also the API server's timestamps by this clock: a jump ahead makes all objects
 // older.
 func (t *Time) Everything(o *setup.Options) {

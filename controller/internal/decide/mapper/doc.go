@@ -10,7 +10,7 @@
 //
 //	Secret, ConfigMap, ServiceAccount  → the repositories that name it; what waits for credentials in its namespace
 //	PersistentVolumeClaim              → the repositories that lie on it; what waits for a claim in its namespace
-//	Namespace                          → what waits for the mover's permission there
+//	Namespace                          → its policies; what waits for the mover's permission or a repository's there
 //	Job of a mover that succeeded      → its repository, where that was out of reach
 //	Repository, ClusterRepository      → policies, unfinished Snapshots of those policies, waiting Restores
 //	SnapshotPolicy                     → its unfinished Snapshots, the Restores from it

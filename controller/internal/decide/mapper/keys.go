@@ -71,6 +71,15 @@ func RepositoryAiling(s kopiurv1.RepositoryStatus, uid types.UID) []string {
 	return []string{string(uid)}
 }
 
+// RepositoryUID is the UID of a repository that may still be created: its next mover waits for the end of the last one's
+// pod.
+func RepositoryUID(s kopiurv1.RepositoryStatus, uid types.UID) []string {
+	if s.UniqueID != "" {
+		return nil
+	}
+	return []string{string(uid)}
+}
+
 // PolicyRepository are the repositories of a policy.
 func PolicyRepository(p *kopiurv1.SnapshotPolicy) []string {
 	var keys []string
@@ -78,6 +87,12 @@ func PolicyRepository(p *kopiurv1.SnapshotPolicy) []string {
 		keys = append(keys, Repository(ref))
 	}
 	return keys
+}
+
+// PolicyAwaits is a policy's Namespace: its labels say whether a ClusterRepository may be used from there, and may say
+// otherwise tomorrow.
+func PolicyAwaits(p *kopiurv1.SnapshotPolicy) []string {
+	return []string{anyIn(KindNamespace, p.Namespace)}
 }
 
 // PolicyClaims are the claims that a policy backs up.

@@ -21,11 +21,12 @@ const (
 	FieldSnapshot = "kopiur.snapshot"
 	// FieldClaim is on policies: the claims they back up.
 	FieldClaim = "kopiur.claim"
-	// FieldAwaits is on Snapshots and Restores: what they wait for.
+	// FieldAwaits is on Snapshots, Restores and policies: what they wait for.
 	FieldAwaits = "kopiur.awaits"
 	// FieldUnfinished is on Snapshots whose run is not over.
 	FieldUnfinished = "kopiur.unfinished"
-	// FieldUID is on Snapshots that may still change, or whose copy is not gone yet.
+	// FieldUID is on Snapshots that may still change, or whose copy is not gone yet, and on repositories that may still be
+	// created.
 	FieldUID = "kopiur.uid"
 )
 
@@ -61,10 +62,14 @@ func OfCore(woken Kind, kind, namespace, name string) []Lookup {
 		}
 		return []Lookup{{Kind: woken, Field: FieldNeeds, Value: Object(kind, namespace, name)}}
 	case KindSnapshotPolicy:
-		if kind == KindClaim {
+		switch kind {
+		case KindClaim:
 			return []Lookup{{Kind: woken, Field: FieldClaim, Value: Named(namespace, name)}}
+		case KindNamespace:
+			return []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
+		default:
+			return nil
 		}
-		return nil
 	case KindSnapshot, KindRestore:
 		return []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
 	default:
@@ -116,10 +121,15 @@ func OfRepositoryUID(woken Kind, uid string) []Lookup {
 
 // OfOwnerUID is the lookup for a pod whose Job is gone: it only has the label with its owner's UID.
 func OfOwnerUID(woken Kind, uid string) []Lookup {
-	if woken != KindSnapshot || uid == "" {
+	if uid == "" {
 		return nil
 	}
-	return []Lookup{{Kind: woken, Field: FieldUID, Value: uid}}
+	switch woken {
+	case KindSnapshot, KindRepository, KindClusterRepository:
+		return []Lookup{{Kind: woken, Field: FieldUID, Value: uid}}
+	default:
+		return nil
+	}
 }
 
 // OfSnapshot are the lookups for a changed Snapshot.

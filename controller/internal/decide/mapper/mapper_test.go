@@ -166,6 +166,9 @@ func TestEveryLookupMeetsItsKey(t *testing.T) {
 		"a Secret wakes waiting Snapshots":    {mapper.OfCore(mapper.KindSnapshot, mapper.KindSecret, "apps", "x"), mapper.FieldAwaits, waiting},
 		"a Namespace wakes waiting Snapshots": {mapper.OfCore(mapper.KindSnapshot, mapper.KindNamespace, "", "apps"), mapper.FieldAwaits, waiting},
 		"a claim wakes policies":              {mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindClaim, "apps", "data"), mapper.FieldClaim, []string{"apps/data"}},
+		"a Namespace wakes its policies":      {mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindNamespace, "", "apps"), mapper.FieldAwaits, mapper.PolicyAwaits(&kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "apps"}})},
+		"a success wakes what was lost":       {mapper.OfRepositoryUID(mapper.KindRepository, "u"), mapper.FieldAiling, mapper.RepositoryAiling(kopiurv1.RepositoryStatus{Job: &kopiurv1.ConnectJob{Failures: 1}}, "u")},
+		"a pod without a Job wakes its owner": {mapper.OfOwnerUID(mapper.KindClusterRepository, "u"), mapper.FieldUID, mapper.RepositoryUID(kopiurv1.RepositoryStatus{}, "u")},
 		"a repository wakes policies":         {mapper.OfRepository(mapper.KindSnapshotPolicy, ref), mapper.FieldRepository, []string{"Repository/apps/nas"}},
 		"a policy wakes unfinished Snapshots": {mapper.OfPolicy(mapper.KindSnapshot, "apps", "web"), mapper.FieldOpenPolicy, mapper.OpenSnapshotPolicyOf(snapshot(""))},
 		"a Snapshot wakes Restores":           {mapper.OfSnapshot(mapper.KindRestore, snapshot("")), mapper.FieldSnapshot, []string{"apps/s"}},
@@ -179,6 +182,8 @@ func TestEveryLookupMeetsItsKey(t *testing.T) {
 			assert.True(t, met, "asks %v, filed under %v", tc.lookups, tc.keys)
 		})
 	}
+	assert.Empty(t, mapper.RepositoryAiling(kopiurv1.RepositoryStatus{Job: &kopiurv1.ConnectJob{}}, "u"), "to one that is well it is no news")
+	assert.Empty(t, mapper.OfRepositoryUID(mapper.KindRepository, ""), "a Job of an older release does not say whose it is")
 	assert.Empty(t, mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindSecret, "apps", "x"), "a policy needs no Secret")
 	assert.Len(t, mapper.OfRepository(mapper.KindRestore, ref), 2, "those that name it, and those that do not know theirs")
 }

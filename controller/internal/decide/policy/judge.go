@@ -70,6 +70,10 @@ func Judge(p *kopiurv1.SnapshotPolicy, seen []Seen) Verdict {
 		}
 		if g := gates.Repository(s.Ref.String(), s.Repository, s.Allowed); !g.Open && !v.Waiting.Found() {
 			v.Waiting = Fault{Reason: g.Reason, Message: g.Message}
+		} else if g.Open && !v.Waiting.Found() {
+			if w := gates.Writable(*s.Repository); !w.Open {
+				v.Waiting = Fault{Reason: w.Reason, Message: w.Message}
+			}
 		}
 	}
 	return v

@@ -203,6 +203,32 @@ func TestJudgeSeveralH3(t *testing.T) {
 }
 
 // An identity that cannot be made is no identity.
+func TestWhatAPolicyWaitsFor(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		repository kopiurv1.RepositorySpec
+		phase      kopiurv1.RepositoryPhase
+		allowed    bool
+		want       string
+	}{
+		"nothing":                          {kopiurv1.RepositorySpec{}, kopiurv1.RepositoryReady, true, ""},
+		"a repository that is parked":      {kopiurv1.RepositorySpec{}, kopiurv1.RepositoryDegraded, true, kopiurv1.ReasonRepositoryNotReady},
+		"one that is suspended":            {kopiurv1.RepositorySpec{Suspend: true}, kopiurv1.RepositoryReady, true, kopiurv1.ReasonRepositoryNotReady},
+		"one that takes no snapshots":      {kopiurv1.RepositorySpec{Mode: kopiurv1.ModeReadOnly}, kopiurv1.RepositoryReady, true, kopiurv1.ReasonRepositoryReadOnly},
+		"its owner's word":                 {kopiurv1.RepositorySpec{}, kopiurv1.RepositoryReady, false, kopiurv1.ReasonNamespaceNotAllowed},
+		"its owner's word before the mode": {kopiurv1.RepositorySpec{Mode: kopiurv1.ModeReadOnly}, kopiurv1.RepositoryReady, false, kopiurv1.ReasonNamespaceNotAllowed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := &moverjob.Repository{Ref: nas, Spec: tc.repository}
+			repo.Status.Phase = tc.phase
+			v := policy.Judge(web(), []policy.Seen{{Ref: nas, Repository: repo, Allowed: tc.allowed}})
+			assert.Equal(t, tc.want, v.Waiting.Reason)
+			assert.Equal(t, tc.want != "", v.Waiting.Message != "")
+		})
+	}
+}
+
 func TestNoRuleNoIdentity(t *testing.T) {
 	t.Parallel()
 	id, fault := policy.Identity(web(), nas, identity.Rule{}, "/pvc/data")
