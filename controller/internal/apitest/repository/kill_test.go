@@ -5,6 +5,7 @@ package repository_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -76,5 +77,42 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 				env.Quiet(r, 500*time.Millisecond)
 			})
 		}
+	}
+}
+
+// TestAProbeKilledAfterAnyWrite: a look that was asked for and found the store gone is made once and counted once,
+// whatever the controller that made it did not live to learn. Its Job is the only one left.
+func TestAProbeKilledAfterAnyWrite(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 6; n++ {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			t.Parallel()
+			env := testenv.New(t)
+			env.Create(secrets()...)
+			obj := nas()
+			r := &repository{Object: obj, spec: &obj.Spec, status: &obj.Status, home: env.Namespace}
+			env.Create(obj)
+			first := env.StartController()
+			r.looked(t, env, 1)
+			first.Stop()
+
+			env.Mover(down)
+			env.Annotate(obj, kopiurv1.AnnotationReverifyRequestedAt, time.Now().UTC().Format(time.RFC3339))
+			kill := env.KillAfter(n)
+			second := env.StartController()
+			select {
+			case <-kill.Dead():
+			case <-time.After(8 * time.Second): // it had fewer writes to do
+			}
+			second.Stop()
+			env.Spare()
+			env.StartController()
+			r.looked(t, env, 2)
+			env.Quiet(obj, 500*time.Millisecond)
+			assert.Len(t, env.Calls(), 2, "killed after %v", kill.Writes())
+			assert.Equal(t, int32(1), obj.Status.Health.ConsecutiveProbeFailures)
+			assert.Equal(t, kopiurv1.RepositoryReady, obj.Status.Phase)
+			assert.Empty(t, obj.Status.Health.ProbeAttemptAt)
+		})
 	}
 }

@@ -200,6 +200,20 @@ func TestARequestIsHonouredOnce(t *testing.T) {
 	}
 }
 
+// TestARequestIsHonouredOnceAcrossACrash: the Job was made, and the process ended before its status said so.
+func TestARequestIsHonouredOnceAcrossACrash(t *testing.T) {
+	t.Parallel()
+	in := given(was(kopiurv1.RepositoryReady, time.Minute, 0), asked(now, ""), state(moverjob.Running))
+	p := connect.Decide(in, now)
+	require.Equal(t, "r-nas-2", p.Status.Job.Name)
+	done := given(success("aa"), asked(now, ""))
+	done.Status = p.Status
+	p = connect.Decide(done, now.Add(time.Minute))
+	next := given(asked(now, p.Status.LastReverifyAt))
+	next.SameInputs, next.Status = true, p.Status
+	assert.False(t, connect.Decide(next, now.Add(2*time.Minute)).Start)
+}
+
 // ended is the present attempt's Job with this outcome.
 func ended(o moverjob.Outcome) option {
 	return func(in *connect.Input) {

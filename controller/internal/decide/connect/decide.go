@@ -125,13 +125,7 @@ func reverify(in Input, now time.Time) (time.Duration, bool) {
 
 // start asks for the next attempt.
 func start(p *Plan, in Input, now time.Time) {
-	if _, asked := reverify(in, now); asked {
-		honoured := now
-		if t, err := time.Parse(time.RFC3339, in.ReverifyAt); err == nil && t.After(now) {
-			honoured = t // or a clock that is ahead of ours would be honoured again and again
-		}
-		p.Status.LastReverifyAt = stamp(honoured)
-	}
+	p.honour(in, now)
 	p.Status.Job = new(following(p, in))
 	p.Status.ResolvedCredentialVersion = in.Creds.Version
 	p.Start = true
@@ -141,6 +135,18 @@ func start(p *Plan, in Input, now time.Time) {
 	}
 	p.DeadlineSeconds = deadline(in, p.Status.Job.DeadlineKills)
 	p.running(in, "")
+}
+
+// honour takes a request for a look as fulfilled by the attempt that starts.
+func (p *Plan) honour(in Input, now time.Time) {
+	if _, asked := reverify(in, now); !asked {
+		return
+	}
+	honoured := now
+	if t, err := time.Parse(time.RFC3339, in.ReverifyAt); err == nil && t.After(now) {
+		honoured = t // or a clock that is ahead of ours would be honoured again and again
+	}
+	p.Status.LastReverifyAt = stamp(honoured)
 }
 
 // following is the attempt after the recorded one. What went wrong with other settings says nothing about these.
@@ -194,6 +200,7 @@ func follow(p *Plan, in Input, now time.Time) {
 		job := following(p, in)
 		job.Attempts = f.Attempt
 		p.Status.Job = &job
+		p.honour(in, now)
 	}
 	p.Status.Job.Name = f.Name
 	p.Status.ResolvedCredentialVersion = in.Creds.Version
