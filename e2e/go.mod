@@ -8,12 +8,16 @@ replace github.com/kopiur/kopiur/apis => ../apis
 require (
 	// The types and the protocol under test.
 	github.com/kopiur/kopiur/apis v0.1.0
+	// The SSH server of the cluster tests.
+	github.com/pkg/sftp v1.13.10
 	// The harness's command line.
 	github.com/spf13/cobra v1.10.2
 	// Assertions in tests.
 	github.com/stretchr/testify v1.11.1
-	// Kopia's key derivation alone, which opening a repository is measured against.
+	// Kopia's key derivation alone, which opening a repository is measured against, and SSH.
 	golang.org/x/crypto v0.54.0
+	// The WebDAV server of the cluster tests.
+	golang.org/x/net v0.57.0
 	// Times of links, for the workload.
 	golang.org/x/sys v0.47.0
 	// The built-in kinds, for the framework of the cluster tests.
@@ -57,6 +61,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
+	github.com/kr/fs v0.1.0 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
@@ -69,7 +74,6 @@ require (
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
-	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/term v0.45.0 // indirect
 	golang.org/x/text v0.40.0 // indirect

@@ -19,7 +19,8 @@ import (
 type trip struct {
 	method kopiurv1.CopyMethod
 	class  string
-	s3     bool
+	// backend makes a place for the repository; a claim where it is nil.
+	backend func(e *framework.Env, t *testing.T, namespace string) kopiurv1.Backend
 	// newClaim restores into a claim that the Restore creates; else into the wiped original.
 	newClaim bool
 	// fromPolicy restores the policy's newest snapshot; else the named one.
@@ -34,7 +35,9 @@ func TestRestoreProvesBackup(t *testing.T) {
 		"a CSI snapshot to a filesystem repository":              {method: kopiurv1.CopySnapshot, class: framework.ClassImmediate},
 		"a CSI clone to a filesystem repository":                 {method: kopiurv1.CopyClone, class: framework.ClassImmediate},
 		"the live volume to a filesystem repository":             {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, newClaim: true},
-		"a CSI snapshot to S3":                                   {method: kopiurv1.CopySnapshot, class: framework.ClassImmediate, s3: true, newClaim: true, fromPolicy: true},
+		"a CSI snapshot to S3":                                   {method: kopiurv1.CopySnapshot, class: framework.ClassImmediate, backend: onS3, newClaim: true, fromPolicy: true},
+		"the live volume to WebDAV":                              {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: (*framework.Env).WebDAV},
+		"the live volume to an SSH server":                       {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: (*framework.Env).SFTP},
 		"a CSI snapshot of a volume that waits for its consumer": {method: kopiurv1.CopySnapshot, class: framework.ClassWFFC, newClaim: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,6 +47,11 @@ func TestRestoreProvesBackup(t *testing.T) {
 	}
 }
 
+func onS3(e *framework.Env, t *testing.T, namespace string) kopiurv1.Backend {
+	t.Helper()
+	return framework.OnS3(e.S3Server(t, namespace), framework.Bucket)
+}
+
 func roundTrip(t *testing.T, e *framework.Env, tc trip) {
 	t.Helper()
 	ns := e.Namespace(t, framework.Privileged())
@@ -51,8 +59,8 @@ func roundTrip(t *testing.T, e *framework.Env, tc trip) {
 	e.RunApp(t, ns, "data", framework.AppOptions{}, "fill", "--seed", "7", "--files", "300", "/data")
 	before := e.List(t, ns, "data")
 
-	if tc.s3 {
-		r := framework.Repository(ns, "repo", framework.OnS3(e.S3Server(t, ns), framework.Bucket))
+	if tc.backend != nil {
+		r := framework.Repository(ns, "repo", tc.backend(e, t, ns))
 		e.Create(t, framework.PasswordSecret(ns, "password", framework.Password), r)
 		e.WaitReady(t, r)
 	} else {

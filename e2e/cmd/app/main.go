@@ -24,6 +24,8 @@ const usage = `usage: testapp VERB ARGUMENT...
   cat FILE                            print a file
   http-get [--timeout DURATION] URL   print what a server answers; exit code 1 unless it is a 2xx
   http-serve ADDRESS DIR              serve a folder
+  webdav-serve ADDRESS DIR            serve a folder for reading and writing, to $APP_USER with $APP_PASSWORD
+  sftp-serve ADDRESS                  serve files by SSH, as $APP_HOST_KEY, to $APP_USER with the key of $APP_AUTHORIZED_KEY
   wait-for FILE DURATION              wait until a file exists
   echo TEXT...                        print
   exit CODE                           end with this exit code
@@ -64,6 +66,7 @@ func (a app) run(ctx context.Context, args []string) error {
 	verbs := map[string]func(context.Context, []string) error{
 		"fill": a.fill, "wipe": a.wipe, "manifest": a.manifest, "compare": a.compare,
 		"write": a.write, "cat": a.cat, "http-get": a.httpGet, "http-serve": a.httpServe,
+		"webdav-serve": a.davServe, "sftp-serve": a.sftpServe,
 		"wait-for": a.waitFor, "echo": a.echo, "exit": a.exit, "sleep": a.sleep,
 	}
 	if len(args) > 0 {
