@@ -58,7 +58,7 @@ func TestBelowTheRetries(t *testing.T) {
 func program(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rclone"), []byte("#!/bin/sh\n"+script), 0o700)) //nolint:gosec // a program
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rclone"), []byte("#!/bin/sh\n"+script), 0o700))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
@@ -71,8 +71,8 @@ func TestRcloneStartsInTime(t *testing.T) { //nolint:paralleltest // PATH
 	assert.Contains(t, said.Said, "backend.rclone.startupTimeout")
 }
 
-func TestRcloneProbe(t *testing.T) { //nolint:paralleltest // PATH
-	for name, tc := range map[string]struct {
+func TestRcloneProbe(t *testing.T) {
+	for name, tc := range map[string]struct { //nolint:paralleltest // PATH
 		script string
 		want   error
 		says   string
@@ -82,7 +82,7 @@ func TestRcloneProbe(t *testing.T) { //nolint:paralleltest // PATH
 		"photos":                         {"echo cat.jpg", ErrOccupied, "cat.jpg"},
 		"a remote that fails":            {`echo "2026/03/05 02:00:00 CRITICAL: Failed to create file system: no such host" >&2; exit 1`, ErrStorage, "rclone: Failed to create file system: no such host"},
 	} {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // PATH
+		t.Run(name, func(t *testing.T) {
 			program(t, tc.script)
 			_, err := Open(testContext(t), connection(t, Storage{Rclone: &Rclone{RemotePath: "nas:backups", Config: "[nas]"}}))
 			require.ErrorIs(t, err, tc.want)
