@@ -36,7 +36,7 @@ func TestNotYetSupported(t *testing.T) {
 		"a seed blocks: an empty repository would pass for it":  {&kopiurv1.Repository{}, `{seed: {from: {repository: {name: mirror}}}}`, []string{"spec.seed"}, nil},
 		"identity rules are carried out":                        {&kopiurv1.ClusterRepository{}, `{identityDefaults: {cluster: east}}`, nil, nil},
 		"a server warns":                                        {&kopiurv1.Repository{}, `{server: {}}`, nil, []string{"spec.server"}},
-		"another threshold warns":                               {&kopiurv1.Repository{}, `{deletionProtection: {threshold: 0}}`, nil, []string{"spec.deletionProtection.threshold"}},
+		"another threshold is carried out":                      {&kopiurv1.Repository{}, `{deletionProtection: {threshold: 0}}`, nil, nil},
 		"a persistent cache warns":                              {&kopiurv1.Repository{}, `{moverDefaults: {cache: {mode: Persistent}}}`, nil, []string{"spec.moverDefaults.cache.mode"}},
 		"projection warns on a ClusterRepository":               {&kopiurv1.ClusterRepository{}, `{credentialProjection: {allowed: true}}`, nil, []string{"spec.credentialProjection.allowed"}},
 		"a plain policy asks for nothing":                       {&kopiurv1.SnapshotPolicy{}, `{repository: {name: nas}, sources: [{pvc: {name: data}, readOnly: true}], groupBy: VolumeGroupSnapshot, defaultDeletionPolicy: Delete}`, nil, nil},

@@ -29,6 +29,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/deletion"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/index"
 	"github.com/kopiur/kopiur/controller/internal/loop"
@@ -75,6 +76,7 @@ type Options struct {
 
 // reconcilers of the kinds, in no particular order.
 var reconcilers = []func(ctrl.Manager, deps.Deps) error{
+	deletion.Setup,
 	notyet.Setup,
 	repository.Setup,
 	restore.Setup,
@@ -87,6 +89,7 @@ func gauges() []metrics.Source {
 	return []metrics.Source{
 		metrics.Phases(),
 		repository.Gauges(),
+		deletion.Gauges(),
 	}
 }
 

@@ -53,6 +53,8 @@ type Deps struct {
 	MaxConcurrentJobs int
 	// Concurrency of each controller; 0 is unbounded, below 0 the default.
 	Concurrency int
+	// MaxDeleteJobs over all repositories; 0 is without limit.
+	MaxDeleteJobs int
 	// NewQueue, where it is set, makes the queues.
 	NewQueue Queue
 	// SkipNameValidation lets tests run several managers in one process.

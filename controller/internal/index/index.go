@@ -50,6 +50,7 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.Snapshot{}, mapper.FieldAwaits, keys(mapper.SnapshotAwaits)},
 		{&kopiurv1.Snapshot{}, mapper.FieldUnfinished, keys(mapper.SnapshotUnfinished)},
 		{&kopiurv1.Snapshot{}, mapper.FieldUID, keys(mapper.SnapshotUID)},
+		{&kopiurv1.Snapshot{}, mapper.FieldDeleting, keys(mapper.SnapshotDeleting)},
 		{&kopiurv1.Restore{}, mapper.FieldPolicy, keys(mapper.RestorePolicyOf)},
 		{&kopiurv1.Restore{}, mapper.FieldSnapshot, keys(mapper.RestoreSnapshotOf)},
 		{&kopiurv1.Restore{}, mapper.FieldRepository, keys(mapper.RestoreRepositoryOf)},

@@ -46,6 +46,13 @@ func Policies(c client.Reader, woken mapper.Kind) handler.MapFunc {
 	}
 }
 
+// Schedules wakes the Snapshots of a schedule that are being deleted.
+func Schedules(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		return ask(ctx, c, []mapper.Lookup{mapper.Deleting(mapper.DeletingOfSchedule(obj.GetNamespace(), obj.GetName()))})
+	}
+}
+
 // Snapshots wakes objects of one kind when a Snapshot changes.
 func Snapshots(c client.Reader, woken mapper.Kind) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {

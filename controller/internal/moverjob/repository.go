@@ -24,6 +24,8 @@ type Repository struct {
 	Status kopiurv1.RepositoryStatus
 	// HomeNamespace is where its Secrets lie and its own Jobs run.
 	HomeNamespace string
+	// Annotations of the object.
+	Annotations map[string]string
 	// Allowed is set for a ClusterRepository only.
 	Allowed *kopiurv1.AllowedNamespaces
 	// AllowIdentityChange: its owner wrote that policies may go on under another identity.
@@ -38,6 +40,7 @@ func FromRepository(r *kopiurv1.Repository) Repository {
 		Spec:          r.Spec,
 		Status:        r.Status,
 		HomeNamespace: r.Namespace,
+		Annotations:   r.Annotations,
 
 		AllowIdentityChange: r.Annotations[kopiurv1.AnnotationAllowIdentityChange] != "",
 	}
@@ -51,6 +54,7 @@ func FromClusterRepository(r *kopiurv1.ClusterRepository, operatorNamespace stri
 		Spec:          r.Spec.RepositorySpec,
 		Status:        r.Status,
 		HomeNamespace: r.Spec.HomeNamespace("", operatorNamespace),
+		Annotations:   r.Annotations,
 		Allowed:       &r.Spec.AllowedNamespaces,
 
 		AllowIdentityChange: r.Annotations[kopiurv1.AnnotationAllowIdentityChange] != "",

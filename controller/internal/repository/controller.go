@@ -58,6 +58,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 		// A mover of somebody else that succeeds ends a row of failures.
 		Watches(&batchv1.Job{}, index.Coalesced(index.JobRepository(c, r.kind.name)), builder.WithPredicates(completed())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, mapper.KindClaim))).
+		Watches(&kopiurv1.Snapshot{}, index.Coalesced(deletedFrom(kopiurv1.RepositoryKind(r.kind.name))), builder.WithPredicates(deletions())).
 		WithOptions(r.ControllerOptions())
 	for _, core := range []string{mapper.KindSecret, mapper.KindConfigMap, mapper.KindServiceAccount, mapper.KindNamespace} {
 		b = b.WatchesMetadata(index.Metadata(core), handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, core)))
@@ -103,6 +104,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 		return ctrl.Result{}, err
 	}
 	plan := connect.Decide(w.input, r.Clock.Now())
+	if err := r.protect(ctx, p, s, &plan.Status); err != nil {
+		return ctrl.Result{}, err
+	}
 	return r.act(ctx, p, s, w, plan)
 }
 

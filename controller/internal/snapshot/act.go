@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,7 +19,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
-	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/loop"
@@ -342,16 +342,8 @@ func (r *Reconciler) previous(ctx context.Context, obj *kopiurv1.Snapshot, id ko
 
 // identityOf is what the Job was told, not what the policy says by now: that is where the data lies.
 func identityOf(s *scope) kopiurv1.Identity {
-	for _, c := range s.plan.Job.Spec.Template.Spec.Containers {
-		for _, e := range c.Env {
-			if c.Name != moverjob.Container || e.Name != work.EnvSpec {
-				continue
-			}
-			if spec, err := work.DecodeSpec(e.Value); err == nil && spec.Operation.Snapshot != nil {
-				id := spec.Operation.Snapshot.Identity
-				return kopiurv1.Identity{Username: id.Username, Hostname: id.Hostname, SourcePath: id.Path}
-			}
-		}
+	if id, ok := specIdentity(s.plan.Job.Spec.Template.Spec); ok {
+		return id
 	}
 	if s.w.Policy != nil && s.w.Repository != nil {
 		id, _ := plan.IdentityOf(s.w)
@@ -370,7 +362,8 @@ func (r *Reconciler) ttl(ctx context.Context, s *scope) int32 {
 }
 
 // label writes the labels by which a Snapshot is found: those of its origin before its Job exists, that of the stored
-// snapshot once it is recorded.
+// snapshot once it is recorded. With them goes the finalizer: from the moment a mover may store something, the object
+// stays until that was dealt with.
 func (r *Reconciler) label(ctx context.Context, obj *kopiurv1.Snapshot, w plan.World, p plan.Plan) error {
 	want := map[string]string{}
 	switch {
@@ -383,7 +376,8 @@ func (r *Reconciler) label(ctx context.Context, obj *kopiurv1.Snapshot, w plan.W
 	for k, v := range want {
 		changed = changed || obj.Labels[k] != v
 	}
-	if !changed {
+	guarded := len(want) == 0 || slices.Contains(obj.Finalizers, kopiurv1.FinalizerSnapshot)
+	if !changed && guarded {
 		return nil
 	}
 	base := obj.DeepCopy()
@@ -391,6 +385,9 @@ func (r *Reconciler) label(ctx context.Context, obj *kopiurv1.Snapshot, w plan.W
 		obj.Labels = map[string]string{}
 	}
 	maps.Copy(obj.Labels, want)
+	if !guarded {
+		obj.Finalizers = append(obj.Finalizers, kopiurv1.FinalizerSnapshot)
+	}
 	if err := r.Client.Patch(ctx, obj, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("label snapshot %s/%s: %w", obj.Namespace, obj.Name, err)
 	}

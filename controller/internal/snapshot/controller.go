@@ -58,8 +58,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the manager logs it with the object
 	}
-	if obj.DeletionTimestamp != nil && slices.Contains(obj.Finalizers, kopiurv1.FinalizerHooks) {
-		return r.thawDeleted(ctx, obj)
+	switch {
+	case obj.DeletionTimestamp == nil:
+	case slices.Contains(obj.Finalizers, kopiurv1.FinalizerHooks):
+		return r.thawDeleted(ctx, obj) // the application first: it may stand still
+	default:
+		r.pool.release(obj.UID)
+		return r.dispose(ctx, obj)
 	}
 	w, p, err := r.observe(ctx, obj)
 	if err == nil {

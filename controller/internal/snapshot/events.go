@@ -5,12 +5,16 @@ package snapshot
 
 import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/deletion"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
-// actionSnapshot is what Kopiur does in every event about a Snapshot.
-const actionSnapshot = "Snapshot"
+// What Kopiur does in events about a Snapshot.
+const (
+	actionSnapshot = "Snapshot"
+	actionDelete   = "Delete"
+)
 
 // quiet are waits that are part of every run: no event.
 var quiet = map[string]bool{
@@ -45,4 +49,30 @@ func recordedEvent(rec plan.Records) loop.Event {
 		return failedEvent(rec.Reason, rec.Message)
 	}
 	return loop.Normal(rec.Reason, actionSnapshot, "%s", rec.Message)
+}
+
+func deletingEvent(p deletion.Plan) loop.Event {
+	switch p.Reason {
+	case kopiurv1.ReasonDeletionQueued, kopiurv1.ReasonDeletionRunning, kopiurv1.ReasonStoppingMover:
+		return loop.Normal(p.Reason, actionDelete, "%s", p.Message)
+	default:
+		return loop.Warning(p.Reason, actionDelete, "Waiting: %s", p.Message)
+	}
+}
+
+func heldEvent(p deletion.Plan) loop.Event {
+	return loop.Warning(kopiurv1.ReasonSnapshotDeletionHeld, actionDelete, "%s", p.Message)
+}
+
+func deletionFailedEvent(f kopiurv1.Failure) loop.Event {
+	return loop.Warning(kopiurv1.ReasonDeletionFailed, actionDelete, "The stored data could not be deleted: %s: %s", f.KopiaErrorClass, f.Message)
+}
+
+func releasedEvent(p deletion.Plan) loop.Event {
+	switch p.Outcome {
+	case deletion.OutcomeRetained, deletion.OutcomeOrphaned:
+		return loop.Normal(p.Reason, actionDelete, "The stored data stays in the repository: %s", p.Message)
+	default:
+		return loop.Normal(p.Reason, actionDelete, "The object goes: %s", p.Message)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
+	"github.com/kopiur/kopiur/controller/internal/deletion"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/hooks"
 	"github.com/kopiur/kopiur/controller/internal/index"
@@ -44,6 +45,10 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 		Watches(&kopiurv1.SnapshotPolicy{}, wake(index.Policies(c, mapper.KindSnapshot))).
 		Watches(&kopiurv1.Repository{}, wake(index.Repositories(c, mapper.KindSnapshot))).
 		Watches(&kopiurv1.ClusterRepository{}, wake(index.Repositories(c, mapper.KindSnapshot))).
+		// Jobs that delete the data of many Snapshots, and what decides about it.
+		Watches(&batchv1.Job{}, index.Coalesced(deletion.MembersOf)).
+		Watches(&corev1.Pod{}, index.Coalesced(deletion.MembersOfPod(c)), builder.WithPredicates(deletion.PodEnded())).
+		Watches(&kopiurv1.SnapshotSchedule{}, wake(index.Schedules(c)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(r.ControllerOptions())
 	for _, core := range []string{mapper.KindSecret, mapper.KindConfigMap, mapper.KindServiceAccount, mapper.KindNamespace} {
 		b = b.WatchesMetadata(index.Metadata(core), wake(index.Core(c, mapper.KindSnapshot, core)))

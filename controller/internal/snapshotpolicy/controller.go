@@ -113,11 +113,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the cache does not fail
 	}
 	if obj.DeletionTimestamp != nil {
+		if err := r.cascade(ctx, obj); err != nil {
+			p := loop.NewPatcher(r.Env, obj, &obj.Status.Conditions, &obj.Status.ObservedGeneration)
+			return p.Finish(ctx, ctrl.Result{}, err) //nolint:wrapcheck // it says so and comes back
+		}
 		return ctrl.Result{}, nil
 	}
+	// Before the patcher, which locks on the resourceVersion that this changes.
+	guarded := r.guard(ctx, obj)
 	p := loop.NewPatcher(r.Env, obj, &obj.Status.Conditions, &obj.Status.ObservedGeneration)
 	defer func() { res, err = p.Finish(ctx, res, err) }() // the only status write
 
+	if guarded != nil {
+		return ctrl.Result{}, guarded
+	}
 	seen, err := r.observe(ctx, obj)
 	if err != nil {
 		return ctrl.Result{}, err

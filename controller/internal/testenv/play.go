@@ -4,6 +4,7 @@
 package testenv
 
 import (
+	"strings"
 	"time"
 
 	"github.com/kopiur/kopiur/apis/work"
@@ -59,6 +60,9 @@ func Succeed(c Call) Play {
 		r.Pin = &work.PinResult{SnapshotID: op.Pin.Snapshot.SnapshotID + "p", StartTime: op.Pin.Snapshot.StartTime, Pinned: op.Pin.Pinned, Changed: true}
 	case op.Resolve != nil:
 		r.Resolve = &work.ResolveResult{Resolution: work.ResolutionFound, SnapshotID: "kfound", StartTime: r.StartTime, Identity: &op.Resolve.Identity, Candidates: 1}
+	case op.Delete != nil:
+		n := len(op.Delete.Members)
+		r.Delete = &work.DeleteResult{Deleted: int64(n), Outcomes: work.DeleteOutcomes(strings.Repeat(string(work.DeleteDone), n))}
 	case op.Restore != nil:
 		r.Restore = &work.RestoreResult{SnapshotID: op.Restore.SnapshotID, FilesRestored: 3, DirsRestored: 1, BytesRestored: 4096, Ownership: work.Ownership{Applied: 4}}
 	}
@@ -70,7 +74,7 @@ func Fail(c Call, code work.Code, message string) Play {
 	p := Succeed(c)
 	p.Result.Code, p.Result.Message = code, message
 	p.Result.Bootstrap, p.Result.Snapshot, p.Result.Resolve, p.Result.Restore = nil, nil, nil, nil
-	p.Result.Pin = nil
+	p.Result.Pin, p.Result.Delete = nil, nil
 	return p
 }
 

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/decide/connect"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 )
 
 const (
@@ -107,3 +109,28 @@ func SetName(members []Candidate) string {
 	sum := sha256.Sum256([]byte(strings.Join(uids, "\n")))
 	return hex.EncodeToString(sum[:])
 }
+
+// KeyOf is how the mover is told which snapshot a Snapshot means: its id, and what never changes, by which it is found
+// when the id was replaced by a pin (acceptance K-3).
+func KeyOf(s *kopiurv1.Snapshot) work.SnapshotKey {
+	var k work.SnapshotKey
+	if st := s.Status.Snapshot; st != nil {
+		k.SnapshotID = st.KopiaSnapshotID
+		k.Identity = work.Identity{Username: st.Identity.Username, Hostname: st.Identity.Hostname, Path: st.Identity.SourcePath}
+	}
+	if t := s.Status.Timing; t != nil {
+		if at, err := time.Parse(time.RFC3339, t.StartTime); err == nil {
+			k.StartTime = at
+		}
+	}
+	return k
+}
+
+// Addressed reports whether a key is enough to find a snapshot. One that is not would fail the Job of all others.
+func Addressed(k work.SnapshotKey) bool {
+	i := k.Identity
+	return i.Username != "" && i.Hostname != "" && i.Path != "" && (k.SnapshotID != "" || !k.StartTime.IsZero())
+}
+
+// RepositoryOf is where a Snapshot's data lies, as far as the Snapshot itself says so.
+func RepositoryOf(s *kopiurv1.Snapshot) *kopiurv1.RepositoryRef { return mapper.PinnedRepository(s) }

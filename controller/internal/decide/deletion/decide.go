@@ -72,6 +72,9 @@ func Discovered(s *kopiurv1.Snapshot) bool {
 	return s.Status.Phase == kopiurv1.SnapshotDiscovered || originOf(s) == kopiurv1.OriginDiscovered
 }
 
+// Adopted reports whether a Snapshot was found in a repository and belongs to a policy since.
+func Adopted(s *kopiurv1.Snapshot) bool { return originOf(s) == kopiurv1.OriginAdopted }
+
 // originOf is what the status says, else the label: a row's status is written after the row.
 func originOf(s *kopiurv1.Snapshot) string {
 	return cmp.Or(s.Status.Origin, s.Labels[kopiurv1.LabelOrigin])
@@ -170,7 +173,7 @@ func base(f Facts) Verdict {
 	case Present:
 		return byDefault(f.PolicyDefault)
 	case None:
-		if originOf(s) == kopiurv1.OriginAdopted {
+		if Adopted(s) {
 			return Verdict{Policy: kopiurv1.DeletionRetain, Reason: kopiurv1.ReasonSnapshotRetained, Message: "it was found in the repository, and no policy says otherwise"}
 		}
 		return remove
@@ -199,7 +202,7 @@ func afterPolicy(f Facts) Verdict {
 	s := f.Snapshot
 	keep := Verdict{Policy: kopiurv1.DeletionRetain, Reason: kopiurv1.ReasonSnapshotRetainedOnPolicyDelete, Prove: !f.Live, Message: "its policy is gone"}
 	switch {
-	case originOf(s) == kopiurv1.OriginAdopted:
+	case Adopted(s):
 	case f.Namespace == Gone:
 		if r := s.Status.Resolved; r != nil && r.DeletionPolicy == kopiurv1.DeletionDelete {
 			return Verdict{Policy: kopiurv1.DeletionDelete}
@@ -228,6 +231,9 @@ func afterSchedule(f Facts, v Verdict) Verdict {
 
 // reachable is about where the data lies.
 func reachable(f Facts, v Verdict) Verdict {
+	if f.Snapshot.Status.Snapshot != nil && !Addressed(KeyOf(f.Snapshot)) {
+		return Verdict{Policy: kopiurv1.DeletionOrphan, Reason: kopiurv1.ReasonSnapshotOrphaned, Message: "its status does not say which stored snapshot it stands for"}
+	}
 	switch f.Repository {
 	case Present:
 		return v

@@ -98,6 +98,10 @@ type Plan struct {
 const (
 	// settle is when to look again for what a watch normally tells before.
 	settle = 15 * time.Second
+	// dueRecheck is when to ask again for one whose turn has come; the Job that takes it tells of itself.
+	dueRecheck = time.Minute
+	// startPatience is how long a pod may take to start before it is told why it does not.
+	startPatience = 30 * time.Second
 	// undecidedRetry is when to ask again for what could not be found out.
 	undecidedRetry = 30 * time.Second
 )
@@ -202,7 +206,10 @@ func remove(w World, server, now time.Time) Plan {
 	}
 	_, after := Compose([]Candidate{c}, server, now)
 	if after == 0 {
-		after = settle
+		if !w.Facts.Live {
+			return Plan{Action: Prove} // it should be gone by now: perhaps only the caches say that it may go
+		}
+		after = dueRecheck
 	}
 	return Plan{
 		Action: Wait, Reason: kopiurv1.ReasonDeletionQueued, After: after,
@@ -219,11 +226,16 @@ func follow(w World, b Batch) (Plan, bool) {
 	o := b.Outcome
 	switch o.State {
 	case moverjob.Waiting, moverjob.Running, moverjob.NodeLost:
-		message := "Job " + b.Name + " deletes the stored data"
-		if o.State != moverjob.Running && o.Message != "" {
-			message += ": " + o.Message
+		p := Plan{Action: Wait, Reason: kopiurv1.ReasonDeletionRunning, Message: "Job " + b.Name + " deletes the stored data"}
+		switch patient := moverjob.DefaultStartupDeadline - startPatience; {
+		case o.State == moverjob.Running || o.Message == "":
+		case o.State == moverjob.Waiting && o.Recheck > patient:
+			// Two hundred Snapshots need not tell of every step that a pod takes while it starts.
+			p.After = o.Recheck - patient
+		default:
+			p.Message, p.After = p.Message+": "+o.Message, o.Recheck
 		}
-		return Plan{Action: Wait, Reason: kopiurv1.ReasonDeletionRunning, Message: message, After: o.Recheck}, true
+		return p, true
 	case moverjob.ResultLost:
 		if !o.Terminal {
 			return Plan{Action: Wait, Reason: kopiurv1.ReasonDeletionRunning, Message: "Job " + b.Name + " is ending", After: settle}, true

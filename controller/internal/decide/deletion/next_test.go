@@ -95,9 +95,11 @@ func TestNext(t *testing.T) {
 		"skip goes also during a hold":                    {world(with(skip), open), deletion.Release, kopiurv1.ReasonSnapshotOrphaned, deletion.OutcomeOrphaned},
 		"a namespace that ends does not wait for a mover": {world(with(namespace(deletion.Gone)), batch(running)), deletion.Release, kopiurv1.ReasonSnapshotOrphaned, deletion.OutcomeOrphaned},
 		"a deletion waits for its Job":                    {world(), deletion.Wait, kopiurv1.ReasonDeletionQueued, ""},
-		"it is held":                                      {world(open), deletion.Hold, kopiurv1.ReasonMassDeletionBreaker, ""},
-		"Kopiur's own prune is not":                       {world(open, with(prunedBy(kopiurv1.PrunedByRetention))), deletion.Wait, kopiurv1.ReasonDeletionQueued, ""},
-		"a cascade is":                                    {world(open, with(prunedBy(kopiurv1.PrunedByPolicyCascade))), deletion.Hold, kopiurv1.ReasonMassDeletionBreaker, ""},
+		"one whose turn has come is proven":               {world(with(cached)), deletion.Prove, "", ""},
+		"one that waits for others need not be yet":       {world(with(cached, func(f *deletion.Facts) { f.Snapshot.DeletionTimestamp = &metav1.Time{Time: later} })), deletion.Wait, kopiurv1.ReasonDeletionQueued, ""},
+		"it is held":                {world(open), deletion.Hold, kopiurv1.ReasonMassDeletionBreaker, ""},
+		"Kopiur's own prune is not": {world(open, with(prunedBy(kopiurv1.PrunedByRetention))), deletion.Wait, kopiurv1.ReasonDeletionQueued, ""},
+		"a cascade is":              {world(open, with(prunedBy(kopiurv1.PrunedByPolicyCascade))), deletion.Hold, kopiurv1.ReasonMassDeletionBreaker, ""},
 		"it waits while the repository cannot be used": {world(func(w *deletion.World) {
 			w.Gate = gates.Verdict{Reason: kopiurv1.ReasonRepositoryNotReady, Message: "it is Degraded"}
 		}), deletion.Wait, kopiurv1.ReasonRepositoryNotReady, ""},

@@ -71,7 +71,11 @@ func OfCore(woken Kind, kind, namespace, name string) []Lookup {
 			return nil
 		}
 	case KindSnapshot, KindRestore:
-		return []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
+		out := []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
+		if woken == KindSnapshot && kind == KindNamespace {
+			out = append(out, Deleting(DeletingIn(namespace)))
+		}
+		return out
 	default:
 		return nil
 	}
@@ -84,7 +88,7 @@ func OfRepository(woken Kind, ref kopiurv1.RepositoryRef) []Lookup {
 	case KindSnapshotPolicy:
 		return []Lookup{{Kind: woken, Field: FieldRepository, Value: key}}
 	case KindSnapshot:
-		return []Lookup{{Kind: KindSnapshotPolicy, Field: FieldRepository, Value: key, Via: KindSnapshot}}
+		return []Lookup{{Kind: KindSnapshotPolicy, Field: FieldRepository, Value: key, Via: KindSnapshot}, Deleting(DeletingFrom(ref))}
 	case KindRestore:
 		return []Lookup{
 			{Kind: woken, Field: FieldRepository, Value: key},
@@ -101,7 +105,7 @@ func OfRepository(woken Kind, ref kopiurv1.RepositoryRef) []Lookup {
 func OfPolicy(woken Kind, namespace, name string) []Lookup {
 	switch woken {
 	case KindSnapshot:
-		return []Lookup{{Kind: woken, Field: FieldOpenPolicy, Value: Named(namespace, name)}}
+		return []Lookup{{Kind: woken, Field: FieldOpenPolicy, Value: Named(namespace, name)}, Deleting(DeletingOfPolicy(namespace, name))}
 	case KindRestore:
 		return []Lookup{{Kind: woken, Field: FieldPolicy, Value: Named(namespace, name)}}
 	case KindRepository, KindClusterRepository, KindSnapshotPolicy:

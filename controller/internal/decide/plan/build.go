@@ -57,6 +57,9 @@ func IdentityOf(w World) (kopiurv1.Identity, policy.Fault) {
 func ResolvedOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.SnapshotResolved {
 	source := SourceOf(s, p)
 	out := kopiurv1.SnapshotResolved{Repository: RepositoryOf(s, p), Sources: []kopiurv1.ResolvedSource{{SourcePath: source.Path(s.Namespace)}}}
+	if out.DeletionPolicy = p.Spec.DefaultDeletionPolicy; out.DeletionPolicy == "" {
+		out.DeletionPolicy = kopiurv1.DeletionDelete // the policy's own default
+	}
 	if source.PVC != nil {
 		out.Sources[0].PVC = s.Namespace + "/" + source.PVC.Name
 	}

@@ -132,17 +132,19 @@ func timingOf(r *work.Result) *kopiurv1.Timing {
 	if start.IsZero() && end.IsZero() {
 		return nil
 	}
-	out := &kopiurv1.Timing{}
-	if !start.IsZero() {
-		out.StartTime = start.UTC().Format(time.RFC3339)
-	}
-	if !end.IsZero() {
-		out.EndTime = end.UTC().Format(time.RFC3339)
-	}
+	out := &kopiurv1.Timing{StartTime: Stamp(start), EndTime: Stamp(end)}
 	if !start.IsZero() && end.After(start) {
 		out.DurationSeconds = int64(end.Sub(start).Round(time.Second) / time.Second)
 	}
 	return out
+}
+
+// Stamp writes a time as the status does; the zero time is empty.
+func Stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 // Altered is the condition that a writable source calls for, nil where the source was read-only or no group was applied.
