@@ -295,7 +295,11 @@ var _ fs.File = (*sourceFile)(nil)
 
 func (f *sourceFile) Close() {
 	if f.first() {
-		f.src.counts.attributesOf(&f.sourceEntry, f.extended.Load())
+		known := f.extended.Load()
+		if !f.opened.Load() && f.src.counts.isPlain(&f.sourceEntry) {
+			known = &extended{} // it is taken from a snapshot that has counted none
+		}
+		f.src.counts.attributesOf(&f.sourceEntry, known)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/kopia/kopia/fs"
@@ -66,6 +67,8 @@ type sourceCounts struct {
 	strict bool
 
 	noXattrs atomic.Bool // the file system has none
+	// plainSince: a file that was stored before, and not touched since then, has none either.
+	plainSince time.Time
 
 	mu sync.Mutex
 	u  Unstored
@@ -173,6 +176,13 @@ func (c *sourceCounts) attributesOf(e *sourceEntry, known *extended) {
 	if acl {
 		c.unsupported("acl")
 	}
+}
+
+// isPlain reports a file that cannot have got an attribute since it was looked at: every change of one changes the time
+// of the last change of the file, and there is no call that sets that time.
+func (c *sourceCounts) isPlain(e *sourceEntry) bool {
+	st, ok := e.info.Sys().(*syscall.Stat_t)
+	return ok && e.info.Mode().IsRegular() && time.Unix(st.Ctim.Unix()).Before(c.plainSince)
 }
 
 func (c *sourceCounts) result() Unstored {

@@ -4,12 +4,17 @@
 package engine
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/kopia/kopia/fs"
+	"github.com/kopia/kopia/snapshot"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -97,5 +102,99 @@ func TestAttributesOfAnOpenFile(t *testing.T) {
 		assert.Nil(t, extendedOf(blindHandle{h}), "one that cannot be asked")
 		require.NoError(t, h.Close())
 		require.NoError(t, sys.Close())
+	}
+}
+
+// askingSource counts how often files are asked for their attributes by name.
+type askingSource struct {
+	sourceFS
+
+	asked *atomic.Int64
+}
+
+func (s askingSource) Extended(rel string) (xattr, acl bool, err error) {
+	if strings.HasPrefix(rel, "d/") {
+		s.asked.Add(1)
+	}
+	return s.sourceFS.Extended(rel)
+}
+
+// What has not been touched since a snapshot that has counted no attributes has none, and is not asked again.
+func TestUntouchedFilesAreNotAskedForAttributes(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	src := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		writeFile(t, filepath.Join(src, "d", name), name, 0o644)
+	}
+	probe := filepath.Join(t.TempDir(), "f")
+	writeFile(t, probe, "x", 0o644)
+	if err := unix.Setxattr(probe, "user.note", []byte("x"), 0); err != nil {
+		t.Logf("this file system has no attributes, and nothing is asked: %v", err)
+		return
+	}
+	var asked atomic.Int64
+	backup := func(r *Repository) Uploaded {
+		asked.Store(0)
+		u := uploadOf(src)
+		u.wrapFS = func(s sourceFS) sourceFS { return askingSource{s, &asked} }
+		up, err := r.Upload(ctx, u)
+		require.NoError(t, err)
+		return up
+	}
+
+	c, _ := created(t, folder(t))
+	c.Clock = func() time.Time { return time.Now().Add(2 * time.Hour) } // what is young now is older than an hour then
+	c.WorkDir = t.TempDir()
+	later, err := Open(ctx, c)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, later.Close(context.Background())) }()
+	up := backup(later)
+	assert.Zero(t, asked.Load(), "files are asked while they are open")
+	assert.Equal(t, "{}", up.Snapshot.Tags[TagUnstored], "that nothing was missed is said")
+	up = backup(later)
+	assert.Equal(t, int64(3), up.FilesUnchanged)
+	assert.Zero(t, asked.Load(), "they have not been touched since the snapshot that counted none")
+
+	_, now := created(t, folder(t))
+	backup(now)
+	require.NoError(t, unix.Setxattr(filepath.Join(src, "d/a"), "user.note", []byte("x"), 0))
+	for range 2 {
+		up = backup(now)
+		assert.Equal(t, int64(3), up.FilesUnchanged, "attributes make no file another one")
+		assert.Equal(t, int64(3), asked.Load())
+		assert.Equal(t, int64(1), up.Unstored.Unsupported["xattr"])
+	}
+}
+
+func TestSinceWhenFilesArePlain(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	manifest := func(tag, incomplete string) *snapshot.Manifest {
+		m := &snapshot.Manifest{StartTime: fs.UTCTimestampFromTime(start), IncompleteReason: incomplete, Tags: map[string]string{}}
+		if tag != "" {
+			m.Tags[tagPrefix+TagUnstored] = tag
+		}
+		return m
+	}
+	for name, tc := range map[string]struct {
+		prev []*snapshot.Manifest
+		want bool
+	}{
+		"a first backup knows nothing":                   {nil, false},
+		"a snapshot that has counted nothing":            {[]*snapshot.Manifest{manifest("{}", "")}, true},
+		"a snapshot that has counted other things":       {[]*snapshot.Manifest{manifest(`{"names":1,"kinds":{"fifo":3}}`, "")}, true},
+		"a snapshot with attributes":                     {[]*snapshot.Manifest{manifest(`{"kinds":{"xattr":1}}`, "")}, false},
+		"a snapshot with an ACL":                         {[]*snapshot.Manifest{manifest(`{"kinds":{"acl":1}}`, "")}, false},
+		"a snapshot of something that does not count":    {[]*snapshot.Manifest{manifest("", "")}, false},
+		"a tag of somebody else":                         {[]*snapshot.Manifest{manifest("yes", "")}, false},
+		"a checkpoint":                                   {[]*snapshot.Manifest{manifest("{}", "checkpoint")}, false},
+		"files may come from a checkpoint after it, too": {[]*snapshot.Manifest{manifest("{}", ""), manifest("", "checkpoint")}, false},
+	} {
+		got := plainSince(tc.prev)
+		assert.Equal(t, tc.want, !got.IsZero(), name)
+		if tc.want {
+			assert.Equal(t, start.Add(-time.Hour), got.UTC(), name)
+		}
 	}
 }

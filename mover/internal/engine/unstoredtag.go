@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"maps"
 	"strings"
+	"time"
+
+	"github.com/kopia/kopia/snapshot"
 )
 
 // TagUnstored on a snapshot counts what its source held and it does not: the manifest has nothing else that would tell it
@@ -20,10 +23,9 @@ type unstoredCounts struct {
 	Unsupported      map[string]int64 `json:"kinds,omitempty"`
 }
 
+// withUnstored says it also where there is nothing to say: a snapshot without the tag was made by something that does not
+// count.
 func withUnstored(tags map[string]string, u Unstored) map[string]string {
-	if u.UnsupportedNames == 0 && len(u.Unsupported) == 0 {
-		return tags
-	}
 	b, err := json.Marshal(unstoredCounts{u.UnsupportedNames, u.Refused, u.Unsupported})
 	if err != nil {
 		return tags
@@ -34,6 +36,20 @@ func withUnstored(tags map[string]string, u Unstored) map[string]string {
 	}
 	out[TagUnstored] = string(b)
 	return out
+}
+
+// plainSince is from when on a file that has not been touched has no extended attributes and no ACL: the start of the
+// earlier snapshot that it is taken from, if that has counted none in the whole source. Zero where that is not known. The
+// hour is for clocks that disagree: the volume's may be a server's.
+func plainSince(prev []*snapshot.Manifest) time.Time {
+	if len(prev) != 1 || prev[0].IncompleteReason != "" {
+		return time.Time{}
+	}
+	var c unstoredCounts
+	if err := json.Unmarshal([]byte(prev[0].Tags[tagPrefix+TagUnstored]), &c); err != nil || c.Unsupported["xattr"]+c.Unsupported["acl"] > 0 {
+		return time.Time{}
+	}
+	return prev[0].StartTime.ToTime().Add(-time.Hour)
 }
 
 // systemWord cuts what kopia stored of an error to what the system said. Paths come by themselves, and a text in a status

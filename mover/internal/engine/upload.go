@@ -141,6 +141,7 @@ func (r *Repository) uploadInSession(ctx context.Context, w repo.RepositoryWrite
 		return nil, fmt.Errorf("%w: read policies of %s: %w", ErrStorage, src, err)
 	}
 	root.src.prev = previousDirs(w, prev)
+	root.src.counts.plainSince = plainSince(prev)
 	root.src.counts.attributes(&root.sourceEntry)
 
 	guarded := &uploadWriter{RepositoryWriter: w, holes: &root.src.holes, splitter: r.rep.ObjectFormat().Splitter}

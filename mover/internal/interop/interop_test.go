@@ -158,7 +158,7 @@ func TestKopiaReadsWhatTheMoverWrites(t *testing.T) {
 	require.Len(t, list, 1)
 	assert.Equal(t, snap.SnapshotID, list[0].ID)
 	assert.Equal(t, "by the mover", list[0].Description)
-	assert.Equal(t, map[string]string{"tag:kopiur": "config:web", "tag:kopiur-request": "r1"}, list[0].Tags)
+	assert.Equal(t, map[string]string{"tag:kopiur": "config:web", "tag:kopiur-request": "r1", "tag:kopiur-unstored": "{}"}, list[0].Tags)
 	assert.Equal(t, []string{"web", "apps", "/pvc/data"}, []string{list[0].Source.UserName, list[0].Source.Host, list[0].Source.Path})
 
 	b.cli("snapshot", "verify", "--verify-files-percent=100")
