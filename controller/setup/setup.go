@@ -60,6 +60,8 @@ type Options struct {
 	// MaxConcurrentJobs is how many backups may run at a time over all repositories; 0 is no limit. Restores start at once
 	// and count.
 	MaxConcurrentJobs int
+	// MaxConcurrentDeleteJobs is how many Jobs may delete stored data at a time over all repositories; 0 is no limit.
+	MaxConcurrentDeleteJobs int
 	// ReconcileConcurrency of each controller; 0 is unbounded, absent is 8.
 	ReconcileConcurrency *int
 	// Clock for decisions; the machine's where it is left out.
@@ -180,6 +182,7 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		OperatorNamespace:  o.Namespace,
 		WatchNamespaces:    o.WatchNamespaces,
 		MaxConcurrentJobs:  o.MaxConcurrentJobs,
+		MaxDeleteJobs:      o.MaxConcurrentDeleteJobs,
 		Concurrency:        concurrency,
 		NewQueue:           o.NewQueue,
 		SkipNameValidation: o.Embedded,

@@ -24,6 +24,7 @@ type Options struct {
 	Leader               leader.Config
 	ReconcileConcurrency int
 	MaxConcurrentJobs    int
+	MaxDeleteJobs        int
 	WorkerThreads        int
 	LogFormat            string
 	LogLevel             string
@@ -77,6 +78,7 @@ func Parse(args []string, getenv func(string) string, out io.Writer) (Options, e
 	length(&o.Leader.RetryPeriod, "retry-period", "KOPIUR_RETRY_PERIOD", d.RetryPeriod, "pause between attempts to renew")
 	number(&o.ReconcileConcurrency, "reconcile-concurrency", "KOPIUR_RECONCILE_CONCURRENCY", deps.DefaultConcurrency, "objects of one kind that are reconciled at a time; 0 is unbounded")
 	number(&o.MaxConcurrentJobs, "max-concurrent-jobs", "KOPIUR_MAX_CONCURRENT_JOBS", 0, "backups that run at a time over all repositories; 0 is unbounded")
+	number(&o.MaxDeleteJobs, "max-concurrent-delete-jobs", "KOPIUR_MAX_CONCURRENT_DELETE_JOBS", 0, "Jobs that delete stored data at a time over all repositories; 0 is unbounded")
 	number(&o.WorkerThreads, "worker-threads", "KOPIUR_WORKER_THREADS", 2, "threads that run Go code at a time")
 	text(&o.LogFormat, "log-format", "KOPIUR_LOG_FORMAT", "text", "text or json")
 	text(&o.LogLevel, "log-level", "KOPIUR_LOG_LEVEL", "info", "error, warn, info, debug, or a number: the higher the more")
@@ -116,6 +118,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("--reconcile-concurrency=%d: must not be negative", o.ReconcileConcurrency)
 	case o.MaxConcurrentJobs < 0:
 		return fmt.Errorf("--max-concurrent-jobs=%d: must not be negative", o.MaxConcurrentJobs)
+	case o.MaxDeleteJobs < 0:
+		return fmt.Errorf("--max-concurrent-delete-jobs=%d: must not be negative", o.MaxDeleteJobs)
 	case o.WorkerThreads < 1:
 		return fmt.Errorf("--worker-threads=%d: must be at least 1", o.WorkerThreads)
 	}
