@@ -47,8 +47,10 @@ fi
 
 if grep -rqs '+kubebuilder:rbac' controller --include='*.go'; then
 	rbac=charts/kopiur/files/rbac.yaml
-	(cd controller && "$chartgen" rbac -out "$dest/$rbac" ./...)
-	outputs+=("$rbac")
+	# What copies credentials is granted only where that is switched on.
+	(cd controller && "$chartgen" rbac -out "$dest/$rbac" $(go list ./... | grep -v /internal/projection) &&
+		"$chartgen" rbac -out "$dest/charts/kopiur/files/projection-rbac.yaml" ./internal/projection)
+	outputs+=("$rbac" charts/kopiur/files/projection-rbac.yaml)
 fi
 
 if grep -rqs '+kubebuilder:rbac' webhook --include='*.go'; then

@@ -77,3 +77,15 @@ const (
 	RecordedDefaults  = "defaults"
 	RecordedUnknown   = "unknown"
 )
+
+// Copies of credentials.
+const (
+	// ComponentCredentials marks them.
+	ComponentCredentials = "credentials"
+	// LabelCredentialsScope with CredentialsScopeClusterRepository says whose they are.
+	LabelCredentialsScope             = prefix + "creds-scope"
+	CredentialsScopeClusterRepository = "cr"
+	// AnnotationProjectedFrom names what a copy was made from, AnnotationProjectedAt when it was last used.
+	AnnotationProjectedFrom = prefix + "projected-from"
+	AnnotationProjectedAt   = prefix + "projected-at"
+)

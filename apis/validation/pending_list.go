@@ -28,7 +28,7 @@ func moverPending(at string) []pendingField {
 	}
 }
 
-func repositoryPending(kind string) []pendingField {
+func repositoryPending() []pendingField {
 	out := []pendingField{
 		{path: "spec.seed", instead: "nothing is copied, and an empty repository must not be taken for the seeded one; fill the store first and leave seed out", blocks: true},
 		{path: "spec.server", instead: "no web page is served"},
@@ -47,17 +47,14 @@ func repositoryPending(kind string) []pendingField {
 		{path: "spec.moverDefaults.cache.storageClassName", instead: noKeptCache},
 		{path: "spec.moverDefaults.scratch", instead: "nothing is verified by restoring it"},
 	}
-	if kind == "ClusterRepository" {
-		out = append(out, pendingField{path: "spec.credentialProjection.allowed", only: []any{true}, instead: noProjection})
-	}
 	return out
 }
 
 // pendingFields lists, by kind, the fields no code of this version reads. A row goes when its feature lands; the test of
 // the list sees to it that docs/reference/differences.md says the same.
 var pendingFields = map[string][]pendingField{
-	"Repository":        repositoryPending("Repository"),
-	"ClusterRepository": repositoryPending("ClusterRepository"),
+	"Repository":        repositoryPending(),
+	"ClusterRepository": repositoryPending(),
 	"SnapshotPolicy": append(moverPending("spec.mover"), []pendingField{
 		{path: "spec.sources.pvcSelector", instead: "name each claim with pvc", blocks: true},
 		{path: "spec.sources.nfs", instead: "put the export into a PersistentVolume and name its claim with pvc", blocks: true},
@@ -67,7 +64,6 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.retention", instead: "every snapshot is kept"},
 		{path: "spec.verification.quick", instead: "snapshots are not verified; restore one now and then"},
 		{path: "spec.verification.deep", instead: "snapshots are not verified; restore one now and then"},
-		{path: "spec.credentialProjection.enabled", only: []any{true}, instead: noProjection},
 		{path: "spec.adoption", instead: "snapshots made by others get no object"},
 	}...),
 	"Snapshot": append(moverPending("spec.mover"), []pendingField{

@@ -36,6 +36,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/metrics"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/notyet"
+	"github.com/kopiur/kopiur/controller/internal/projection"
 	"github.com/kopiur/kopiur/controller/internal/repository"
 	"github.com/kopiur/kopiur/controller/internal/restore"
 	"github.com/kopiur/kopiur/controller/internal/snapshot"
@@ -57,6 +58,9 @@ type Options struct {
 	WatchNamespaces []string
 	// Instance names this process in events, usually the pod's name.
 	Instance string
+	// CredentialProjection lets the credentials of ClusterRepositories be copied to where their movers run, if both sides
+	// ask for it. It takes the right to write Secrets.
+	CredentialProjection bool
 	// MaxConcurrentJobs is how many backups may run at a time over all repositories; 0 is no limit. Restores start at once
 	// and count.
 	MaxConcurrentJobs int
@@ -181,11 +185,17 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		PullPolicy:         o.MoverPullPolicy,
 		OperatorNamespace:  o.Namespace,
 		WatchNamespaces:    o.WatchNamespaces,
+		Projection:         o.CredentialProjection,
 		MaxConcurrentJobs:  o.MaxConcurrentJobs,
 		MaxDeleteJobs:      o.MaxConcurrentDeleteJobs,
 		Concurrency:        concurrency,
 		NewQueue:           o.NewQueue,
 		SkipNameValidation: o.Embedded,
+	}
+	if o.CredentialProjection {
+		if err := mgr.Add(&projection.Sweeper{Client: d.Client, Live: d.Live, Clock: clock.RealClock{}, Namespaces: o.WatchNamespaces}); err != nil {
+			return fmt.Errorf("set up kopiur: %w", err)
+		}
 	}
 	for _, add := range reconcilers {
 		if err := add(mgr, d); err != nil {

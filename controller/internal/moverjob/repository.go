@@ -28,6 +28,10 @@ type Repository struct {
 	Annotations map[string]string
 	// Allowed is set for a ClusterRepository only.
 	Allowed *kopiurv1.AllowedNamespaces
+	// ProjectionAllowed: the owner of a ClusterRepository lets its credentials be copied.
+	ProjectionAllowed bool
+	// Projected is the Secret that holds a copy of all that its movers mount, "" where they mount the originals.
+	Projected string
 	// AllowIdentityChange: its owner wrote that policies may go on under another identity.
 	AllowIdentityChange bool
 }
@@ -56,6 +60,8 @@ func FromClusterRepository(r *kopiurv1.ClusterRepository, operatorNamespace stri
 		HomeNamespace: r.Spec.HomeNamespace("", operatorNamespace),
 		Annotations:   r.Annotations,
 		Allowed:       &r.Spec.AllowedNamespaces,
+
+		ProjectionAllowed: r.Spec.CredentialProjection != nil && r.Spec.CredentialProjection.Allowed,
 
 		AllowIdentityChange: r.Annotations[kopiurv1.AnnotationAllowIdentityChange] != "",
 	}

@@ -88,6 +88,9 @@ func volumesOf(r Request, cache work.Cache) ([]corev1.Volume, []corev1.VolumeMou
 	var l mountList
 	spec := r.Repository.Spec
 	secret := func(name string) corev1.VolumeSource {
+		if r.Repository.Projected != "" {
+			name = r.Repository.Projected
+		}
 		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name, Optional: new(true), DefaultMode: new(int32(0o440))}}
 	}
 	emptyDir := func(size *resource.Quantity, medium corev1.StorageMedium) corev1.VolumeSource {
@@ -97,7 +100,9 @@ func volumesOf(r Request, cache work.Cache) ([]corev1.Volume, []corev1.VolumeMou
 	if s := spec.Backend.SecretName(); s != "" {
 		l.add("the credential Secret", "auth", work.AuthDir, true, secret(s))
 	}
-	if ca := spec.Backend.CAConfigMap(); ca != nil {
+	if ca := spec.Backend.CAConfigMap(); ca != nil && r.Repository.Projected != "" {
+		l.add("the CA bundle", "ca", work.CADir, true, secret(""))
+	} else if ca != nil {
 		l.add("the CA bundle", "ca", work.CADir, true, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: ca.ConfigMapName}, Optional: new(true),
 		}})

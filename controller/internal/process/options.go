@@ -25,6 +25,7 @@ type Options struct {
 	ReconcileConcurrency int
 	MaxConcurrentJobs    int
 	MaxDeleteJobs        int
+	CredentialProjection bool
 	WorkerThreads        int
 	LogFormat            string
 	LogLevel             string
@@ -82,6 +83,15 @@ func Parse(args []string, getenv func(string) string, out io.Writer) (Options, e
 	number(&o.WorkerThreads, "worker-threads", "KOPIUR_WORKER_THREADS", 2, "threads that run Go code at a time")
 	text(&o.LogFormat, "log-format", "KOPIUR_LOG_FORMAT", "text", "text or json")
 	text(&o.LogLevel, "log-level", "KOPIUR_LOG_LEVEL", "info", "error, warn, info, debug, or a number: the higher the more")
+	project := false
+	if v := getenv("KOPIUR_CREDENTIAL_PROJECTION"); v != "" {
+		b, err := strconv.ParseBool(v)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("KOPIUR_CREDENTIAL_PROJECTION=%q is not true or false", v))
+		}
+		project = b
+	}
+	fs.BoolVar(&o.CredentialProjection, "credential-projection", project, "copy credentials of ClusterRepositories where both sides ask for it (KOPIUR_CREDENTIAL_PROJECTION)")
 	elect := true
 	if v := getenv("KOPIUR_LEADER_ELECT"); v != "" {
 		b, err := strconv.ParseBool(v)

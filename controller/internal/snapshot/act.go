@@ -201,6 +201,13 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 		}
 		st.Staged.Ready = true
 	}
+	if v, err := r.project(ctx, s.w); err != nil {
+		return err
+	} else if !v.Open {
+		s.patcher.Conditions.False(kopiurv1.ConditionCredentialsAvailable, v.Reason, "%s", v.Message)
+		s.plan.Reason, s.plan.Message, s.plan.After = v.Reason, v.Message, nameRecheck
+		return s.wait()
+	}
 	switch err := moverjob.Ensure(ctx, r.Client, job.DeepCopy()); {
 	case err == nil:
 	case errors.Is(err, moverjob.ErrNameTaken):

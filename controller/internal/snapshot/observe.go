@@ -24,6 +24,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
+	"github.com/kopiur/kopiur/controller/internal/projection"
 )
 
 // annotationDefaultClass marks the class a driver's snapshots get by default.
@@ -111,11 +112,9 @@ func (r *Reconciler) repository(ctx context.Context, w *plan.World, ref kopiurv1
 		return fmt.Errorf("observe: %w", err)
 	}
 	w.Repository = &repo
-	creds, err := gates.CheckCredentials(ctx, r.Client, repo, w.Snapshot.Namespace)
-	if err != nil {
-		return fmt.Errorf("observe: %w", err)
+	if w.Credentials, err = r.credentials(ctx, w); err != nil {
+		return err
 	}
-	w.Credentials = creds.Verdict
 	if w.RepositoryVolume, err = gates.CheckVolume(ctx, r.Client, repo, w.Snapshot.Namespace); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
@@ -155,6 +154,42 @@ func (r *Reconciler) referents(ctx context.Context, w *plan.World) error {
 	}
 	w.Source = claim
 	return nil
+}
+
+// credentials looks for what the repository's movers mount: in the Snapshot's namespace, or at the repository's home where
+// all sides agree that it is copied from there. Where one of them does not, Secrets made by hand will do.
+func (r *Reconciler) credentials(ctx context.Context, w *plan.World) (gates.Verdict, error) {
+	repo, ns := w.Repository, w.Snapshot.Namespace
+	wanted := projection.Wanted(*repo, ns, plan.ProjectionOf(w.Snapshot, w.Policy))
+	refusal := projection.Refusal(*repo, r.Projection)
+	at := ns
+	if wanted && refusal == "" {
+		at, repo.Projected = repo.HomeNamespace, projection.Name(*repo)
+	}
+	creds, err := gates.CheckCredentials(ctx, r.Client, *repo, at)
+	if err != nil {
+		return gates.Verdict{}, fmt.Errorf("observe: %w", err)
+	}
+	v := creds.Verdict
+	switch {
+	case wanted && refusal != "" && !v.Open:
+		return gates.Verdict{Reason: kopiurv1.ReasonBlockedOnGrant, Message: refusal + "; or create them here: " + v.Message}, nil
+	case wanted && refusal == "" && v.Open:
+		v.Reason, v.Message = kopiurv1.ReasonProjected, "the credentials of "+repo.Ref.String()+" are copied for each run"
+	}
+	return v, nil
+}
+
+// project copies the credentials before a Job that mounts the copy.
+func (r *Reconciler) project(ctx context.Context, w plan.World) (gates.Verdict, error) {
+	if w.Repository == nil || w.Repository.Projected == "" {
+		return gates.Verdict{Open: true}, nil
+	}
+	v, err := projection.Ensure(ctx, r.Live, r.Client, *w.Repository, w.Snapshot.Namespace, r.Clock.Now())
+	if err != nil {
+		return v, fmt.Errorf("start: %w", err)
+	}
+	return v, nil
 }
 
 // kin reads the policies of the same repository and what this one has stored there, all from the cache.

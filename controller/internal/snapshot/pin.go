@@ -32,6 +32,12 @@ func (r *Reconciler) pin(ctx context.Context, s *scope) (ctrl.Result, error) {
 	st, job := &s.obj.Status, s.plan.Job
 	switch s.plan.Action {
 	case plan.PinStart:
+		if v, err := r.project(ctx, s.w); err != nil {
+			return ctrl.Result{}, err
+		} else if !v.Open {
+			s.patcher.Conditions.False(kopiurv1.ConditionPinned, v.Reason, "%s", v.Message)
+			return ctrl.Result{RequeueAfter: s.plan.After}, nil
+		}
 		switch err := moverjob.Ensure(ctx, r.Client, job.DeepCopy()); {
 		case errors.Is(err, moverjob.ErrNameTaken):
 			s.patcher.Conditions.False(kopiurv1.ConditionPinned, kopiurv1.ReasonJobNameTaken, "Job %s belongs to somebody else and is not touched: delete or rename it", job.Name)

@@ -60,10 +60,25 @@ func ResolvedOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Snaps
 	if out.DeletionPolicy = p.Spec.DefaultDeletionPolicy; out.DeletionPolicy == "" {
 		out.DeletionPolicy = kopiurv1.DeletionDelete // the policy's own default
 	}
+	if c := p.Spec.CredentialProjection; c != nil && c.Enabled {
+		out.CredentialProjection = c.DeepCopy() // stored data must be deleted when the policy is gone
+	}
 	if source.PVC != nil {
 		out.Sources[0].PVC = s.Namespace + "/" + source.PVC.Name
 	}
 	return out
+}
+
+// ProjectionOf is whether a Snapshot's movers want copies of credentials: as its policy says, and once that is gone, as it
+// said.
+func ProjectionOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) *kopiurv1.CredentialProjection {
+	if p != nil {
+		return p.Spec.CredentialProjection
+	}
+	if r := s.Status.Resolved; r != nil {
+		return r.CredentialProjection
+	}
+	return nil
 }
 
 // Origin of a Snapshot that a mover makes.

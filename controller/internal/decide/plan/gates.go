@@ -204,10 +204,14 @@ func (g *walk) identity() {
 func (g *walk) credentials() {
 	const kind = kopiurv1.ConditionCredentialsAvailable
 	if v := g.w.Credentials; !v.Open {
-		g.hold(kind, v.Reason, 0, "%s", v.Message)
+		var after time.Duration
+		if g.w.Repository.Projected != "" {
+			after = neighbourRecheck // Secrets of another namespace wake nobody here
+		}
+		g.hold(kind, v.Reason, after, "%s", v.Message)
 		return
 	}
-	g.pass(kind, kopiurv1.ReasonCredentialsFound, "%s", g.w.Credentials.Message)
+	g.pass(kind, g.w.Credentials.Reason, "%s", g.w.Credentials.Message)
 }
 
 func (g *walk) source() {
