@@ -20,7 +20,7 @@ type trip struct {
 	method kopiurv1.CopyMethod
 	class  string
 	// backend makes a place for the repository; a claim where it is nil.
-	backend func(e *framework.Env, t *testing.T, namespace string) kopiurv1.Backend
+	backend func(t *testing.T, e *framework.Env, namespace string) kopiurv1.Backend
 	// newClaim restores into a claim that the Restore creates; else into the wiped original.
 	newClaim bool
 	// fromPolicy restores the policy's newest snapshot; else the named one.
@@ -36,8 +36,8 @@ func TestRestoreProvesBackup(t *testing.T) {
 		"a CSI clone to a filesystem repository":                 {method: kopiurv1.CopyClone, class: framework.ClassImmediate},
 		"the live volume to a filesystem repository":             {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, newClaim: true},
 		"a CSI snapshot to S3":                                   {method: kopiurv1.CopySnapshot, class: framework.ClassImmediate, backend: onS3, newClaim: true, fromPolicy: true},
-		"the live volume to WebDAV":                              {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: (*framework.Env).WebDAV},
-		"the live volume to an SSH server":                       {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: (*framework.Env).SFTP},
+		"the live volume to WebDAV":                              {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: onWebDAV},
+		"the live volume to an SSH server":                       {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: onSFTP},
 		"a CSI snapshot of a volume that waits for its consumer": {method: kopiurv1.CopySnapshot, class: framework.ClassWFFC, newClaim: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,9 +47,19 @@ func TestRestoreProvesBackup(t *testing.T) {
 	}
 }
 
-func onS3(e *framework.Env, t *testing.T, namespace string) kopiurv1.Backend {
+func onS3(t *testing.T, e *framework.Env, namespace string) kopiurv1.Backend {
 	t.Helper()
 	return framework.OnS3(e.S3Server(t, namespace), framework.Bucket)
+}
+
+func onWebDAV(t *testing.T, e *framework.Env, namespace string) kopiurv1.Backend {
+	t.Helper()
+	return e.WebDAV(t, namespace)
+}
+
+func onSFTP(t *testing.T, e *framework.Env, namespace string) kopiurv1.Backend {
+	t.Helper()
+	return e.SFTP(t, namespace)
 }
 
 func roundTrip(t *testing.T, e *framework.Env, tc trip) {
@@ -60,7 +70,7 @@ func roundTrip(t *testing.T, e *framework.Env, tc trip) {
 	before := e.List(t, ns, "data")
 
 	if tc.backend != nil {
-		r := framework.Repository(ns, "repo", tc.backend(e, t, ns))
+		r := framework.Repository(ns, "repo", tc.backend(t, e, ns))
 		e.Create(t, framework.PasswordSecret(ns, "password", framework.Password), r)
 		e.WaitReady(t, r)
 	} else {

@@ -80,14 +80,15 @@ func (f *front) set(fault func(next http.Handler) http.Handler) {
 
 // stores are all servers that can run on one machine. Each is started when it is asked for.
 var stores = map[string]func(*testing.T) *store{
-	"s3":              s3,
-	"s3 by versitygw": versitygw,
-	"azure by key":    func(t *testing.T) *store { return azurite(t, false) },
-	"azure by token":  func(t *testing.T) *store { return azurite(t, true) },
-	"gcs":             gcs,
-	"sftp":            sshd,
-	"webDav":          davOverTLS,
-	"rclone":          rclone,
+	"s3":                                  s3,
+	"s3 by versitygw":                     versitygw,
+	"azure by key":                        azurite,
+	"azure by token":                      azureByToken,
+	"azure by the identity of a workload": azureByIdentity,
+	"gcs":                                 gcs,
+	"sftp":                                sshd,
+	"webDav":                              davOverTLS,
+	"rclone":                              rclone,
 }
 
 // s3 is a server in this process, behind a name.
@@ -176,7 +177,7 @@ const (
 	azureKey      = "dGhlIGtleSBvZiBhIHN0b3JhZ2UgYWNjb3VudA=="
 )
 
-func azurite(t *testing.T, byToken bool) *store {
+func azurite(t *testing.T) *store {
 	t.Helper()
 	azure.once.Do(func() {
 		azure.address = freeAddress(t)
@@ -204,20 +205,100 @@ func azurite(t *testing.T, byToken bool) *store {
 	require.NoError(t, err)
 	_, err = client.CreateContainer(t.Context(), "backups", nil)
 	require.NoError(t, err)
-	s := &store{host: host, front: f, auth: map[string]string{work.KeyAzureKey: secret}, at: func(name string) work.Backend {
+	return &store{host: host, front: f, auth: map[string]string{work.KeyAzureKey: secret}, at: func(name string) work.Backend {
 		return work.Backend{Azure: &work.Azure{Container: "backups", Prefix: name + "/", StorageAccount: account}}
 	}}
-	if byToken {
-		link, err := client.ServiceClient().NewContainerClient("backups").GetSASURL(
-			sas.ContainerPermissions{Read: true, Write: true, Create: true, Delete: true, List: true}, time.Now().Add(time.Hour), nil)
-		require.NoError(t, err)
-		_, token, _ := strings.Cut(link, "?")
-		s.auth = map[string]string{work.KeyAzureSASToken: token, work.KeyAzureAccount: account}
-		s.at = func(name string) work.Backend {
-			return work.Backend{Azure: &work.Azure{Container: "backups", Prefix: name + "/", StorageDomain: "blob.core.windows.net"}}
-		}
+}
+
+// sasToken is good for the container of an account.
+func sasToken(t *testing.T, s *store) (account, token string) {
+	t.Helper()
+	account = s.at("").Azure.StorageAccount
+	credential, err := azblob.NewSharedKeyCredential(account, azureKey)
+	require.NoError(t, err)
+	client, err := azblob.NewClientWithSharedKeyCredential("https://"+s.host+"/", credential, nil)
+	require.NoError(t, err)
+	link, err := client.ServiceClient().NewContainerClient("backups").GetSASURL(
+		sas.ContainerPermissions{Read: true, Write: true, Create: true, Delete: true, List: true}, time.Now().Add(time.Hour), nil)
+	require.NoError(t, err)
+	_, token, _ = strings.Cut(link, "?")
+	return account, token
+}
+
+func azureByToken(t *testing.T) *store {
+	t.Helper()
+	s := azurite(t)
+	account, token := sasToken(t, s)
+	s.auth = map[string]string{work.KeyAzureSASToken: token, work.KeyAzureAccount: account}
+	s.at = func(name string) work.Backend {
+		return work.Backend{Azure: &work.Azure{Container: "backups", Prefix: name + "/", StorageDomain: "blob.core.windows.net"}}
 	}
 	return s
+}
+
+// What Azure's webhook puts into a pod, and the token that it is good for.
+const (
+	azureTenant   = "11111111-2222-3333-4444-555555555555"
+	azureClient   = "66666666-7777-8888-9999-000000000000"
+	azureProof    = "what the cluster says of the ServiceAccount"
+	azureIdentity = "a token of Azure's"
+)
+
+var withIdentity sync.Once
+
+// azureByIdentity has no Secret: the pod's environment names a file, and a service turns what it holds into a token.
+func azureByIdentity(t *testing.T) *store {
+	t.Helper()
+	withIdentity.Do(func() {
+		file := filepath.Join(must(os.MkdirTemp("", "identity")), "token") //nolint:usetesting // it outlives this test
+		require.NoError(t, os.WriteFile(file, []byte(azureProof), 0o600))
+		for name, value := range map[string]string{"AZURE_TENANT_ID": azureTenant, "AZURE_CLIENT_ID": azureClient, "AZURE_FEDERATED_TOKEN_FILE": file} {
+			require.NoError(t, os.Setenv(name, value)) //nolint:usetesting // tests run side by side
+		}
+		internet.serve(t, "login.microsoftonline.com", http.HandlerFunc(microsoft))
+	})
+	s := azurite(t)
+	account, token := sasToken(t, s)
+	server := s.front.next
+	// Azurite knows of no identities, so here stands what checks them.
+	s.front.next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+azureIdentity {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		r.Header.Del("Authorization")
+		if r.URL.RawQuery != "" {
+			r.URL.RawQuery += "&"
+		}
+		r.URL.RawQuery += token
+		server.ServeHTTP(w, r)
+	})
+	s.auth = nil
+	s.at = func(name string) work.Backend {
+		return work.Backend{Azure: &work.Azure{Container: "backups", Prefix: name + "/", StorageAccount: account, AmbientCredentials: true}}
+	}
+	return s
+}
+
+// microsoft tells where tokens are given, and gives one for the proof.
+func microsoft(w http.ResponseWriter, r *http.Request) {
+	const at = "https://login.microsoftonline.com/" + azureTenant
+	w.Header().Set("Content-Type", "application/json")
+	var out any
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/discovery/instance"):
+		out = map[string]any{"tenant_discovery_endpoint": at + "/v2.0/.well-known/openid-configuration", "metadata": []any{map[string]any{
+			"preferred_network": "login.microsoftonline.com", "preferred_cache": "login.microsoftonline.com", "aliases": []string{"login.microsoftonline.com"},
+		}}}
+	case strings.HasSuffix(r.URL.Path, "/openid-configuration"):
+		out = map[string]any{"authorization_endpoint": at + "/oauth2/v2.0/authorize", "token_endpoint": at + "/oauth2/v2.0/token", "issuer": at + "/v2.0"}
+	case r.FormValue("client_assertion") == azureProof && r.FormValue("client_id") == azureClient:
+		out = map[string]any{"access_token": azureIdentity, "token_type": "Bearer", "expires_in": 3600}
+	default:
+		w.WriteHeader(http.StatusBadRequest)
+		out = map[string]any{"error": "invalid_client"}
+	}
+	_ = json.NewEncoder(w).Encode(out)
 }
 
 // googleToken is what the service that hands out tokens gives to those who prove who they are.
