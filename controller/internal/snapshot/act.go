@@ -184,6 +184,7 @@ func (s *scope) rest() {
 // fail ends the Snapshot without a mover's result.
 func (s *scope) fail() error {
 	s.obj.Status.Failure, s.obj.Status.Progress = s.plan.Failure, nil
+	s.patcher.Conditions.Drop(kopiurv1.ConditionRepositorySlotAvailable) // given back
 	s.patcher.Conditions.False(kopiurv1.ConditionSnapshotCreated, s.plan.Reason, "%s", s.plan.Message)
 	s.patcher.Emit(failedEvent(s.plan.Reason, s.plan.Message))
 	return loop.Stall{Reason: s.plan.Reason, Message: s.plan.Message}
