@@ -21,12 +21,14 @@ import (
 // A server that falls silent ends the request, one that is merely slow does not.
 func TestConnectionsThatStandStillEnd(t *testing.T) {
 	t.Parallel()
+	// The pieces take longer than the timeout in all, and each far less, also on a machine that has much else to do.
+	const timeout, pieces = 4 * time.Second, 45
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/silent" {
 			<-r.Context().Done()
 			return
 		}
-		for range 6 { // longer than the timeout in all
+		for range pieces {
 			_, _ = io.WriteString(w, "x")
 			_ = http.NewResponseController(w).Flush()
 			select {
@@ -36,7 +38,7 @@ func TestConnectionsThatStandStillEnd(t *testing.T) {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	transport := &http.Transport{DialContext: unstalled(new(net.Dialer).DialContext, 400*time.Millisecond)}
+	transport := &http.Transport{DialContext: unstalled(new(net.Dialer).DialContext, timeout)}
 	t.Cleanup(transport.CloseIdleConnections)
 	get := func(path string) (string, error) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path, nil)
@@ -53,7 +55,7 @@ func TestConnectionsThatStandStillEnd(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	body, err := get("/slow")
 	require.NoError(t, err)
-	assert.Equal(t, strings.Repeat("x", 6), body)
+	assert.Equal(t, strings.Repeat("x", pieces), body)
 }
 
 // Every client that uses the default transport, or a copy of it, has it.
