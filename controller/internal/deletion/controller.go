@@ -109,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // failed ends a turn that could not be finished. There is no status of its own to say so in: the repository has an event.
 func (r *Reconciler) failed(ctx context.Context, ref kopiurv1.RepositoryRef, repo *moverjob.Repository, err error) (ctrl.Result, error) {
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, nil //nolint:nilerr // and there is nobody left to come back
 	}
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: cacheLag}, nil

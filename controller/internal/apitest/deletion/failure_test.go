@@ -4,6 +4,7 @@
 package deletion_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -98,16 +99,16 @@ func TestWhatTheMoverRefusesStays(t *testing.T) {
 	list := l.stored(3)
 	l.onDelete(func(c testenv.Call, _ int) testenv.Play {
 		p := testenv.Succeed(c)
-		letters := ""
+		var letters strings.Builder
 		for _, m := range c.Spec.Operation.Delete.Members {
 			if m.ID == "k001" {
-				letters += string(work.DeleteRefused)
+				letters.WriteString(string(work.DeleteRefused))
 			} else {
-				letters += string(work.DeleteDone)
+				letters.WriteString(string(work.DeleteDone))
 			}
 		}
 		p.Result.Code, p.Result.Message = work.CodeSnapshotMismatch, "1 of 3 snapshots were not deleted"
-		p.Result.Delete = &work.DeleteResult{Deleted: 2, Refused: 1, Outcomes: work.DeleteOutcomes(letters)}
+		p.Result.Delete = &work.DeleteResult{Deleted: 2, Refused: 1, Outcomes: work.DeleteOutcomes(letters.String())}
 		return p
 	})
 	l.run()

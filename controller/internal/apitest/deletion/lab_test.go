@@ -6,6 +6,7 @@ package deletion_test
 import (
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,14 +148,15 @@ func (l *lab) gone(list ...*kopiurv1.Snapshot) {
 
 // describe is what kubectl describe would say.
 func describe(s *kopiurv1.Snapshot) string {
-	out := string(s.Status.Phase)
+	var out strings.Builder
+	out.WriteString(string(s.Status.Phase))
 	for _, c := range s.Status.Conditions {
-		out += fmt.Sprintf("\n  %s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		fmt.Fprintf(&out, "\n  %s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
 	}
-	return out
+	return out.String()
 }
 
-// waits waits for Snapshots to have a condition.
+// waits returns when Snapshots have a condition.
 func (l *lab) waits(kind string, status metav1.ConditionStatus, reason string, list ...*kopiurv1.Snapshot) {
 	l.t.Helper()
 	require.EventuallyWithT(l.t, func(c *assert.CollectT) {
