@@ -37,12 +37,16 @@ import (
 // proxy is in the environment, as in many companies, and an authority that they trust. Nothing leaves this machine.
 var internet = newCloud()
 
+// scratch is a folder for what outlives a single test.
+var scratch string
+
 func TestMain(m *testing.M) {
 	syscall.Umask(0o007)
 	dir, err := os.MkdirTemp("", "backends")
 	if err != nil {
 		panic(err)
 	}
+	scratch = dir
 	// Both are looked at once, before the first request.
 	file := filepath.Join(dir, "ca.crt")
 	if err := os.WriteFile(file, internet.authority.pem, 0o600); err != nil {

@@ -250,7 +250,7 @@ var withIdentity sync.Once
 func azureByIdentity(t *testing.T) *store {
 	t.Helper()
 	withIdentity.Do(func() {
-		file := filepath.Join(must(os.MkdirTemp("", "identity")), "token") //nolint:usetesting // it outlives this test
+		file := filepath.Join(scratch, "token")
 		require.NoError(t, os.WriteFile(file, []byte(azureProof), 0o600))
 		for name, value := range map[string]string{"AZURE_TENANT_ID": azureTenant, "AZURE_CLIENT_ID": azureClient, "AZURE_FEDERATED_TOKEN_FILE": file} {
 			require.NoError(t, os.Setenv(name, value)) //nolint:usetesting // tests run side by side
