@@ -4,6 +4,7 @@
 package testenv
 
 import (
+	"sync"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -52,8 +53,48 @@ func (e *Env) NewTime() *Time {
 func (t *Time) Decisions(o *setup.Options) {
 	o.Clock = t
 	o.NewQueue = func(name string, rl workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		return workqueue.NewTypedRateLimitingQueueWithConfig(rl, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: t})
+		return &punctual{
+			TypedRateLimitingInterface: workqueue.NewTypedRateLimitingQueueWithConfig(rl, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: t}),
+			clock:                      t, began: map[reconcile.Request]time.Time{},
+		}
 	}
+}
+
+// punctual is a queue whose rests count from the beginning of the reconcile that asked for them. A reconcile looks at the
+// clock once, and a test that moves it before the rest has begun would put the next turn off by as much.
+type punctual struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+	clock *Time
+	mu    sync.Mutex
+	began map[reconcile.Request]time.Time
+}
+
+// Get remembers when a reconcile begins.
+func (q *punctual) Get() (reconcile.Request, bool) {
+	r, down := q.TypedRateLimitingInterface.Get()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.began[r] = q.clock.Now()
+	return r, down
+}
+
+// Done forgets it.
+func (q *punctual) Done(r reconcile.Request) {
+	q.mu.Lock()
+	delete(q.began, r)
+	q.mu.Unlock()
+	q.TypedRateLimitingInterface.Done(r)
+}
+
+// AddAfter takes off what has passed since.
+func (q *punctual) AddAfter(r reconcile.Request, d time.Duration) {
+	q.mu.Lock()
+	if began, ok := q.began[r]; ok {
+		d -= q.clock.Now().Sub(began)
+	}
+	q.mu.Unlock()
+	q.TypedRateLimitingInterface.AddAfter(r, d)
 }
 
 // OnlyWatches makes a controller rest an hour where it would look again by itself after more than a second: what heals
