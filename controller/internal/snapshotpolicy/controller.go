@@ -8,6 +8,7 @@ package snapshotpolicy
 import (
 	"context"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,6 +35,9 @@ import (
 
 // actionReconcile is what Kopiur does in every event about a policy.
 const actionReconcile = "Reconcile"
+
+// nextTurn is when a policy with many Snapshots goes on.
+const nextTurn = 100 * time.Millisecond
 
 // Reconciler of SnapshotPolicies.
 type Reconciler struct{ deps.Deps }
@@ -113,9 +117,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the cache does not fail
 	}
 	if obj.DeletionTimestamp != nil {
-		if err := r.cascade(ctx, obj); err != nil {
+		more, err := r.cascade(ctx, obj)
+		switch {
+		case err != nil:
 			p := loop.NewPatcher(r.Env, obj, &obj.Status.Conditions, &obj.Status.ObservedGeneration)
 			return p.Finish(ctx, ctrl.Result{}, err) //nolint:wrapcheck // it says so and comes back
+		case more:
+			return ctrl.Result{RequeueAfter: nextTurn}, nil
 		}
 		return ctrl.Result{}, nil
 	}

@@ -20,8 +20,12 @@ import (
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshotpolicies,verbs=patch
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshots,verbs=get;list;patch;delete
 
-// page of a list that has to be complete.
-const page = 500
+const (
+	// page of a list that has to be complete.
+	page = 500
+	// perTurn is how many Snapshots one turn takes: a reconcile has its time, and others wait.
+	perTurn = 100
+)
 
 // guard keeps the finalizer on a policy that takes its Snapshots along, and on no other: what needs nothing to be done is
 // not held up by a controller that does not run.
@@ -49,31 +53,35 @@ func (r *Reconciler) setFinalizer(ctx context.Context, p *kopiurv1.SnapshotPolic
 // cascade deletes the Snapshots of a policy that is being deleted and says onPolicyDelete: Delete. It writes the policy's
 // wish on each of them first: when their data is looked at, the policy is gone. Only Snapshots whose data the policy's
 // own rules would delete are taken; the others stay, as objects and as data.
-func (r *Reconciler) cascade(ctx context.Context, p *kopiurv1.SnapshotPolicy) error {
+// It reports whether there are more than one turn takes.
+func (r *Reconciler) cascade(ctx context.Context, p *kopiurv1.SnapshotPolicy) (more bool, err error) {
 	if !slices.Contains(p.Finalizers, kopiurv1.FinalizerPolicy) {
-		return nil
+		return false, nil
 	}
 	// Its last word, which may be younger than the cache: somebody may just have taken it back.
 	var last kopiurv1.SnapshotPolicy
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(p), &last)
+	err = r.Live.Get(ctx, client.ObjectKeyFromObject(p), &last)
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && last.UID != p.UID:
-		return nil
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("get policy %s/%s: %w", p.Namespace, p.Name, err)
+		return false, fmt.Errorf("get policy %s/%s: %w", p.Namespace, p.Name, err)
 	}
 	meant, err := r.meant(ctx, &last)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if meant {
 		n, err := r.takeAlong(ctx, &last)
 		if err != nil {
-			return err
+			return false, err
 		}
 		logf.FromContext(ctx).Info("Deleting the snapshots of a deleted policy", "count", n)
+		if n >= perTurn {
+			return true, nil
+		}
 	}
-	return r.setFinalizer(ctx, p, false)
+	return false, r.setFinalizer(ctx, p, false)
 }
 
 // meant reports whether the deletion of the policy was meant for its Snapshots. Where the namespace or the definition of
@@ -115,7 +123,9 @@ func (r *Reconciler) takeAlong(ctx context.Context, p *kopiurv1.SnapshotPolicy) 
 			if err := r.take(ctx, s); err != nil {
 				return n, err
 			}
-			n++
+			if n++; n == perTurn {
+				return n, nil
+			}
 		}
 		if next = list.Continue; next == "" {
 			return n, nil

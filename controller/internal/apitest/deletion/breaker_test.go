@@ -168,7 +168,7 @@ func TestAcknowledgements(t *testing.T) {
 				assert.Equal(t, value, l.repository.Status.DeletionAck.Value)
 				at, err := time.Parse(time.RFC3339, l.repository.Status.DeletionAck.EffectiveAt)
 				require.NoError(t, err)
-				assert.WithinDuration(t, time.Now(), at, 2*time.Minute, "as of when it was first seen")
+				assert.WithinDuration(t, l.server.Now(), at, 2*time.Minute, "as of when it was first seen")
 				assert.NotEqual(t, value, l.repository.Status.DeletionAck.EffectiveAt)
 				return
 			}

@@ -300,8 +300,8 @@ func (l *lab) nextSecond() {
 	at, err := time.Parse(time.RFC3339, l.repository.Annotations[kopiurv1.AnnotationAllowMassDeletion])
 	require.NoError(l.t, err)
 	require.EventuallyWithT(l.t, func(c *assert.CollectT) {
-		probe := testenv.Secret(fmt.Sprint("probe-", time.Now().UnixNano()), nil)
-		probe.Namespace = l.Namespace
+		probe := testenv.Secret("", nil)
+		probe.Namespace, probe.GenerateName = l.Namespace, "probe-"
 		require.NoError(c, l.Client.Create(l.t.Context(), probe))
 		assert.True(c, probe.CreationTimestamp.After(at))
 	}, testenv.Wait, 300*time.Millisecond)
