@@ -41,7 +41,8 @@ var (
 		{"done, and not told", syscall.ECONNRESET, manner{after: true}},
 		{"not done, nor any other from then on", syscall.EHOSTUNREACH, manner{forever: true}},
 	}
-	storeFaults = append([]fault{{"read with a bit changed", nil, manner{corrupt: true}}}, blobFaults...)
+	// The error is that of calls that read nothing.
+	storeFaults = append([]fault{{"read with a bit changed", syscall.EIO, manner{corrupt: true}}}, blobFaults...)
 )
 
 // fileFaults are those of a file system.
@@ -218,7 +219,7 @@ func (s *scene) wholeIn(r *Repository, why string) []string {
 }
 
 // typed are the facts that callers branch on: an error that is none of them has no class.
-var typed = []error{ErrStorage, ErrSource, ErrTarget, ErrInterrupted, ErrUnreachable, ErrSlow, ErrVanished}
+var typed = []error{ErrStorage, ErrDamaged, ErrSource, ErrTarget, ErrInterrupted, ErrUnreachable, ErrSlow, ErrVanished}
 
 func isTyped(err error, more []error) bool {
 	for _, known := range append(more, typed...) {

@@ -92,7 +92,7 @@ func (r *Repository) Maintain(ctx context.Context, m Maintenance) (Maintained, e
 	})
 	if err != nil {
 		switch {
-		case isLost(err):
+		case isLost(err), isUndecodable(err):
 			err = fmt.Errorf("%w: %w", ErrDamaged, err)
 		case storeFailed(err):
 			err = fmt.Errorf("%w: %w", ErrStorage, err)

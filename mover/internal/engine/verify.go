@@ -304,6 +304,10 @@ func isLost(err error) bool {
 	return false
 }
 
+// isUndecodable is a content that has other bytes than were written. Kopia has no type for it, only these words
+// (committed_read_manager.go), and a session that does more than read has errors of other kinds too.
+func isUndecodable(err error) bool { return strings.Contains(err.Error(), "invalid checksum at ") }
+
 // storageError marks what reading from the repository returned.
 func storageError(what string, err error) error {
 	if !storeFailed(err) {
