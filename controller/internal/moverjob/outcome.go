@@ -62,6 +62,11 @@ type Outcome struct {
 	Recheck time.Duration
 }
 
+// WithoutResult reports a mover that ended, as far as its pods tell, without having said how.
+func (o Outcome) WithoutResult() bool {
+	return o.State == ResultLost || o.State == Finished && o.Result != nil && o.Result.Code == work.CodeLost
+}
+
 // Decide reads a Job (nil: absent) and its pods. The pods are evidence, the Job decides about retries: a success or a
 // permanent failure in a pod's termination message is final at once, a retryable one only when the Job gave up.
 func Decide(job *batchv1.Job, pods []corev1.Pod, startup time.Duration, now time.Time) Outcome {

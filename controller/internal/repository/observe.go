@@ -144,8 +144,25 @@ func (r *Reconciler) observeJobs(ctx context.Context, s subject, w *world) error
 		}
 	}
 	if inFlight && w.flying == nil {
-		return r.confirmLost(ctx, s, w, *last)
+		if err := r.confirmLost(ctx, s, w, *last); err != nil {
+			return err
+		}
 	}
+	return r.confirmNoResult(ctx, w, ours)
+}
+
+// confirmNoResult asks the API server for the pods of a Job that seems to have ended without a result. The caches of Jobs
+// and of pods do not move in step, and a result that is merely late must not pass for one that is gone: an outage would
+// count as nothing, and a success would be asked for again.
+func (r *Reconciler) confirmNoResult(ctx context.Context, w *world, ours client.MatchingLabels) error {
+	if w.flying == nil || !w.input.Flight.Outcome.WithoutResult() {
+		return nil
+	}
+	var pods corev1.PodList
+	if err := r.Live.List(ctx, &pods, client.InNamespace(w.flying.Namespace), ours); err != nil {
+		return fmt.Errorf("list the pods of job %s: %w", w.flying.Name, err)
+	}
+	w.fly(w.flying, pods.Items, w.input.Flight.Attempt, r.ServerClock.Now())
 	return nil
 }
 
