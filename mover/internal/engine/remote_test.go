@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/kopia/kopia/repo/blob"
 	"github.com/kopia/kopia/repo/blob/filesystem"
@@ -60,15 +59,6 @@ func program(t *testing.T, script string) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rclone"), []byte("#!/bin/sh\n"+script), 0o700))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-}
-
-// C-12: a rclone that does not come up ends within the time that the user gave it, with the field's name.
-func TestRcloneStartsInTime(t *testing.T) { //nolint:paralleltest // PATH
-	program(t, `case "$1" in lsf) echo kopia.repository.f;; *) exec sleep 60;; esac`)
-	_, err := Open(testContext(t), connection(t, Storage{Rclone: &Rclone{RemotePath: "nas:backups", StartupTimeout: 50 * time.Millisecond}}))
-	var said *RcloneError
-	require.ErrorAs(t, err, &said)
-	assert.Contains(t, said.Said, "backend.rclone.startupTimeout")
 }
 
 func TestRcloneProbe(t *testing.T) {
