@@ -123,7 +123,8 @@ func (r *Reconciler) takeAlong(ctx context.Context, p *kopiurv1.SnapshotPolicy) 
 			if err := r.take(ctx, s); err != nil {
 				return n, err
 			}
-			if n++; n == perTurn {
+			n++
+			if n == perTurn {
 				return n, nil
 			}
 		}
