@@ -4,11 +4,9 @@
 package repository_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -48,8 +46,7 @@ func TestParametersAndIndexBlobs(t *testing.T) {
 		assert.Equal(t, "5Gi", r.status.StorageStats.TotalSize)
 		assert.Equal(t, int64(12), r.status.StorageStats.SnapshotCount)
 		assert.Equal(t, kopiurv1.ReasonTooManyIndexBlobs, condition(r.status.Conditions, kopiurv1.ConditionIndexBlobHealth).Reason)
-		require.NoError(t, testutil.GatherAndCompare(env.Gauges(), strings.NewReader(gaugeOf(r, "kopiur_repository_index_blobs",
-			"Index blobs of a repository: each makes a connect slower.", "1448")), "kopiur_repository_index_blobs"))
+		hasGauge(t, env, r, "kopiur_repository_index_blobs", "Index blobs of a repository: each makes a connect slower.", "1448")
 		s := snapshot("meanwhile")
 		env.Create(s)
 		expectSnapshot(t, env, s, kopiurv1.SnapshotSucceeded, kopiurv1.ReasonSnapshotSucceeded)
