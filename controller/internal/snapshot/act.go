@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -338,7 +339,8 @@ func (r *Reconciler) previous(ctx context.Context, obj *kopiurv1.Snapshot, id ko
 			s.Status.Snapshot.Identity != id || s.Labels[kopiurv1.LabelRepositoryUID] != obj.Labels[kopiurv1.LabelRepositoryUID] {
 			continue
 		}
-		if newest == nil || s.Status.Timing.EndTime > newest.Status.Timing.EndTime {
+		// Names end a draw: the status counts whole seconds, and which one is compared with must not be left to chance.
+		if newest == nil || cmp.Or(cmp.Compare(s.Status.Timing.EndTime, newest.Status.Timing.EndTime), cmp.Compare(s.Name, newest.Name)) > 0 {
 			newest = s
 		}
 	}
