@@ -107,6 +107,18 @@ const (
 
 // Reasons of policies and schedules.
 const (
+	// ReasonNoClaimsSelected is set when the selectors of a policy find no claim that has a volume: nothing is backed up.
+	// Label the claims that are meant, or correct the selector.
+	ReasonNoClaimsSelected = "NoClaimsSelected"
+	// ReasonSourcesOverlap is set when two sources of a policy stand for the same claim or path. No run is started: select by
+	// labels that only some claims have, or write another sourcePathOverride.
+	ReasonSourcesOverlap = "SourcesOverlap"
+	// ReasonFanoutCapped is set when one run would make more than 400 Snapshots. None is made: narrow the selector, or make
+	// several policies of it.
+	ReasonFanoutCapped = "FanoutCapped"
+	// ReasonSourceNotSelected is set on a Snapshot whose claim the policy's selector does not find (any more). Label the
+	// claim, or delete the Snapshot.
+	ReasonSourceNotSelected = "SourceNotSelected"
 	// ReasonGroupSnapshotUnsupported is set where the claims of a run cannot be cut at one instant: the cluster has no
 	// VolumeGroupSnapshot API, or their driver no class for it. Set groupBy: None to cut each for itself.
 	ReasonGroupSnapshotUnsupported = "GroupSnapshotUnsupported"

@@ -6,6 +6,7 @@ package apitest
 import (
 	"encoding/json"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -115,7 +116,7 @@ func TestSnapshotNowOfSeveral(t *testing.T) {
 	w.create(both, claim("web", map[string]string{"backup": "yes"}), claim("cache", nil), claim("web-src", ours))
 	w.run("snapshot", "now", "--policy", "both", "--name", "all").golden("now-several")
 	for _, s := range w.snapshotsOf() {
-		if s.Name == "all-web-offsite" {
+		if strings.HasPrefix(s.Name, "all-web-repo-offsite-") {
 			assert.Equal(t, kopiurv1.KindClusterRepository, s.Spec.Repository.Kind)
 			assert.Equal(t, int32(1), s.Spec.Source.SourceIndex)
 			assert.Equal(t, kopiurv1.NamespacedRef{Name: "web", Namespace: w.namespace}, s.Spec.Source.Target.PVC)

@@ -86,9 +86,6 @@ func (w *world) create(objects ...client.Object) {
 		status, ok := o.DeepCopyObject().(client.Object)
 		require.True(w.t, ok)
 		require.NoError(w.t, w.client.Create(w.t.Context(), o))
-		if _, builtIn := o.(*corev1.PersistentVolumeClaim); builtIn {
-			continue
-		}
 		status.SetUID(o.GetUID())
 		status.SetResourceVersion(o.GetResourceVersion())
 		require.NoError(w.t, w.client.Status().Update(w.t.Context(), status))

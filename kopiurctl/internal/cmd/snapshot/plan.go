@@ -15,10 +15,10 @@ import (
 	nameRules "k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopiur/kopiur/apis/expand"
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cli"
-	"github.com/kopiur/kopiur/kopiurctl/internal/expand"
 	"github.com/kopiur/kopiur/kopiurctl/internal/find"
 )
 
@@ -104,9 +104,12 @@ func (o *nowOptions) plan(ctx context.Context, c *cli.Cluster) ([]*kopiurv1.Snap
 	if err != nil {
 		return nil, err
 	}
-	out, err := expand.Run(p, model, claims.Items)
-	if err != nil {
-		return nil, err
+	out, refusal := expand.Run(p, model, claims.Items)
+	if refusal != nil {
+		return nil, cli.Failedf("%s", refusal.Message)
+	}
+	for _, idle := range expand.Idle(p, claims.Items) {
+		c.Warn(idle)
 	}
 	if len(out) > len(p.RepositoryRefs()) && p.Spec.GroupBy != kopiurv1.GroupByNone {
 		c.Warn(fmt.Sprintf("the claims of SnapshotPolicy %s are cut one after the other, not at one instant", p.Name))
