@@ -56,7 +56,6 @@ var pendingFields = map[string][]pendingField{
 	"Repository":        repositoryPending(),
 	"ClusterRepository": repositoryPending(),
 	"SnapshotPolicy": append(moverPending("spec.mover"), []pendingField{
-		{path: "spec.sources.pvcSelector", instead: "name each claim with pvc", blocks: true},
 		{path: "spec.sources.nfs", instead: "put the export into a PersistentVolume and name its claim with pvc", blocks: true},
 		{path: "spec.sources.stream", instead: "write the output to a volume and back that up", blocks: true},
 		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},

@@ -198,7 +198,18 @@ func (r *Reconciler) kin(ctx context.Context, w *plan.World) error {
 	if err := r.Client.List(ctx, &policies, client.MatchingFields{mapper.FieldRepository: mapper.Repository(w.Repository.Ref)}, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list the policies of %s: %w", w.Repository.Ref, err)
 	}
-	w.Others = policies.Items
+	w.Others, w.Selected = policies.Items, policy.Selected{}
+	for i := range w.Others {
+		o := &w.Others[i]
+		if !policy.Selects(o) || o.Namespace == w.Policy.Namespace && o.Name == w.Policy.Name {
+			continue
+		}
+		var claims corev1.PersistentVolumeClaimList
+		if err := r.Client.List(ctx, &claims, client.InNamespace(o.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("list the claims of namespace %s: %w", o.Namespace, err)
+		}
+		w.Selected.SelectedBy(o, claims.Items)
+	}
 	var snapshots kopiurv1.SnapshotList
 	key := mapper.Named(w.Policy.Namespace, w.Policy.Name)
 	if err := r.Client.List(ctx, &snapshots, client.MatchingFields{mapper.FieldPolicy: key}, client.UnsafeDisableDeepCopy); err != nil {

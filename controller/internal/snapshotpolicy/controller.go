@@ -8,8 +8,11 @@ package snapshotpolicy
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -32,6 +35,7 @@ import (
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshotpolicies/status,verbs=patch
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=repositories;clusterrepositories;snapshots,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch
 
 // actionReconcile is what Kopiur does in every event about a policy.
 const actionReconcile = "Reconcile"
@@ -51,6 +55,8 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 		// Another policy with the same identity came, changed or went.
 		Watches(&kopiurv1.SnapshotPolicy{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), builder.WithPredicates(edited())).
 		Watches(&kopiurv1.Snapshot{}, handler.EnqueueRequestsFromMapFunc(index.PolicyOfSnapshot), builder.WithPredicates(succeeded())).
+		// A claim came or went that a selector finds, or found.
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Core(c, mapper.KindSnapshotPolicy, mapper.KindClaim)), builder.WithPredicates(selectable())).
 		Watches(&kopiurv1.Repository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindSnapshotPolicy))).
 		Watches(&kopiurv1.ClusterRepository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindSnapshotPolicy))).
 		WatchesMetadata(index.Metadata(mapper.KindNamespace), handler.EnqueueRequestsFromMapFunc(index.Core(c, mapper.KindSnapshotPolicy, mapper.KindNamespace)),
@@ -78,6 +84,17 @@ func succeeded() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool { return ok(e.ObjectNew) && !ok(e.ObjectOld) },
 		DeleteFunc: func(e event.DeleteEvent) bool { return ok(e.Object) },
 	}
+}
+
+// selectable passes claims of which a selector may say something else than before.
+func selectable() predicate.Predicate {
+	var none predicate.Funcs
+	none.UpdateFunc = func(e event.UpdateEvent) bool {
+		was, isWas := e.ObjectOld.(*corev1.PersistentVolumeClaim)
+		is, isIs := e.ObjectNew.(*corev1.PersistentVolumeClaim)
+		return isWas && isIs && (was.Status.Phase != is.Status.Phase || (was.DeletionTimestamp == nil) != (is.DeletionTimestamp == nil) || !maps.Equal(was.Labels, is.Labels))
+	}
+	return none
 }
 
 // neighbours wakes the other policies of the same repositories.
@@ -139,7 +156,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.act(obj, p, policy.Judge(obj, seen))
+	claims, err := r.claims(ctx, obj)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, r.act(obj, p, policy.Judge(obj, claims, seen))
 }
 
 // observe reads the policy's repositories, and what the policies of each have to do with this one.
@@ -165,7 +186,39 @@ func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.SnapshotPolicy) 
 		if s.Others, err = r.others(ctx, ref); err != nil {
 			return nil, err
 		}
+		if s.Selected, err = r.selected(ctx, obj, s.Others); err != nil {
+			return nil, err
+		}
 		out = append(out, s)
+	}
+	return out, nil
+}
+
+// claims are those of a policy's namespace, where it selects. They belong to the cache and must not be changed.
+func (r *Reconciler) claims(ctx context.Context, p *kopiurv1.SnapshotPolicy) ([]corev1.PersistentVolumeClaim, error) {
+	if !policy.Selects(p) {
+		return nil, nil
+	}
+	var list corev1.PersistentVolumeClaimList
+	if err := r.Client.List(ctx, &list, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the claims of namespace %s: %w", p.Namespace, err)
+	}
+	return list.Items, nil
+}
+
+// selected are the paths that the selectors of the others find.
+func (r *Reconciler) selected(ctx context.Context, p *kopiurv1.SnapshotPolicy, others []kopiurv1.SnapshotPolicy) (policy.Selected, error) {
+	out := policy.Selected{}
+	for i := range others {
+		o := &others[i]
+		if o.Namespace == p.Namespace && o.Name == p.Name {
+			continue
+		}
+		claims, err := r.claims(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		out.SelectedBy(o, claims)
 	}
 	return out, nil
 }
@@ -197,8 +250,10 @@ func (r *Reconciler) act(obj *kopiurv1.SnapshotPolicy, p *loop.Patcher, v policy
 		return r.stall(p, v.Stalled.Reason, v.Stalled.Message)
 	case v.Waiting.Found():
 		return loop.Wait{Reason: v.Waiting.Reason, Message: v.Waiting.Message}
+	case v.Empty.Found():
+		return loop.Wait{Reason: v.Empty.Reason, Message: v.Empty.Message}
 	}
-	p.Ready(kopiurv1.ReasonPolicyReady, "snapshots of this policy can be made")
+	p.Ready(kopiurv1.ReasonPolicyReady, "%s", strings.Join(append([]string{"snapshots of this policy can be made"}, v.Idle...), "; "))
 	return nil
 }
 

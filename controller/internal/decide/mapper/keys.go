@@ -4,6 +4,8 @@
 package mapper
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -95,13 +97,16 @@ func PolicyAwaits(p *kopiurv1.SnapshotPolicy) []string {
 	return []string{anyIn(KindNamespace, p.Namespace)}
 }
 
-// PolicyClaims are the claims that a policy backs up.
+// PolicyClaims are the claims that a policy backs up: those it names, and for one that selects, any of its namespace.
 func PolicyClaims(p *kopiurv1.SnapshotPolicy) []string {
 	var keys []string
 	for i := range p.Spec.Sources {
 		if pvc := p.Spec.Sources[i].PVC; pvc != nil {
 			keys = append(keys, Named(p.Namespace, pvc.Name))
 		}
+	}
+	if slices.ContainsFunc(p.Spec.Sources, func(s kopiurv1.Source) bool { return s.PVCSelector != nil }) {
+		keys = append(keys, anyIn(KindClaim, p.Namespace))
 	}
 	return keys
 }

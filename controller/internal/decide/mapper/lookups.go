@@ -19,7 +19,7 @@ const (
 	FieldOpenPolicy = "kopiur.openPolicy"
 	// FieldSnapshot is on Restores.
 	FieldSnapshot = "kopiur.snapshot"
-	// FieldClaim is on policies: the claims they back up.
+	// FieldClaim is on policies: the claims they back up. Only the policies that select are woken by a claim.
 	FieldClaim = "kopiur.claim"
 	// FieldAwaits is on Snapshots, Restores and policies: what they wait for.
 	FieldAwaits = "kopiur.awaits"
@@ -64,7 +64,7 @@ func OfCore(woken Kind, kind, namespace, name string) []Lookup {
 	case KindSnapshotPolicy:
 		switch kind {
 		case KindClaim:
-			return []Lookup{{Kind: woken, Field: FieldClaim, Value: Named(namespace, name)}}
+			return []Lookup{{Kind: woken, Field: FieldClaim, Value: anyIn(kind, namespace)}}
 		case KindNamespace:
 			return []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
 		default:

@@ -145,6 +145,8 @@ func TestPolicies(t *testing.T) {
 	p.Spec.Sources = []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "data"}}, {}}
 	assert.Equal(t, []string{"Repository/apps/nas"}, mapper.PolicyRepository(p))
 	assert.Equal(t, []string{"apps/data"}, mapper.PolicyClaims(p))
+	p.Spec.Sources = append(p.Spec.Sources, kopiurv1.Source{PVCSelector: &kopiurv1.PVCSelector{}})
+	assert.Equal(t, []string{"apps/data", "PersistentVolumeClaim/apps"}, mapper.PolicyClaims(p))
 }
 
 // TestEveryLookupMeetsItsKey: for each change, what is asked for is what some object of the woken kind is filed under.
@@ -165,7 +167,7 @@ func TestEveryLookupMeetsItsKey(t *testing.T) {
 		"a Namespace wakes repositories":      {mapper.OfCore(mapper.KindRepository, mapper.KindNamespace, "", "apps"), mapper.FieldNeeds, mapper.RepositoryNeeds(path, "apps", operator)},
 		"a Secret wakes waiting Snapshots":    {mapper.OfCore(mapper.KindSnapshot, mapper.KindSecret, "apps", "x"), mapper.FieldAwaits, waiting},
 		"a Namespace wakes waiting Snapshots": {mapper.OfCore(mapper.KindSnapshot, mapper.KindNamespace, "", "apps"), mapper.FieldAwaits, waiting},
-		"a claim wakes policies":              {mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindClaim, "apps", "data"), mapper.FieldClaim, []string{"apps/data"}},
+		"a claim wakes policies that select":  {mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindClaim, "apps", "data"), mapper.FieldClaim, []string{"PersistentVolumeClaim/apps"}},
 		"a Namespace wakes its policies":      {mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindNamespace, "", "apps"), mapper.FieldAwaits, mapper.PolicyAwaits(&kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "apps"}})},
 		"a success wakes what was lost":       {mapper.OfRepositoryUID(mapper.KindRepository, "u"), mapper.FieldAiling, mapper.RepositoryAiling(kopiurv1.RepositoryStatus{Job: &kopiurv1.ConnectJob{Failures: 1}}, "u")},
 		"a pod without a Job wakes its owner": {mapper.OfOwnerUID(mapper.KindClusterRepository, "u"), mapper.FieldUID, mapper.RepositoryUID(kopiurv1.RepositoryStatus{}, "u")},

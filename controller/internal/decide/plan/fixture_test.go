@@ -4,8 +4,10 @@
 package plan_test
 
 import (
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -177,4 +179,26 @@ func was(kind string, age time.Duration) func(*plan.World) {
 // several makes the policy one of two repositories.
 func several(w *plan.World) {
 	w.Policy.Spec.Repository, w.Policy.Spec.Repositories = nil, []kopiurv1.RepositoryRef{{Name: "nas"}, {Name: "offsite"}}
+}
+
+// selecting makes the policy one that selects the claim, which the Snapshot names.
+func selecting(w *plan.World) {
+	w.Policy.Spec.Sources = []kopiurv1.Source{{PVCSelector: &kopiurv1.PVCSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"backup": "yes"}}}}}
+	w.Source.Labels = map[string]string{"backup": "yes"}
+	w.Snapshot.Spec.Source = &kopiurv1.SnapshotSource{Target: &kopiurv1.SnapshotTarget{PVC: kopiurv1.NamespacedRef{Name: "data", Namespace: "apps"}}}
+}
+
+// specOf is what the mover of a Job is told.
+func specOf(t *testing.T, job *batchv1.Job) work.Spec {
+	t.Helper()
+	require.NotNil(t, job)
+	for _, e := range job.Spec.Template.Spec.Containers[0].Env {
+		if e.Name == work.EnvSpec {
+			spec, err := work.DecodeSpec(e.Value)
+			require.NoError(t, err)
+			return spec
+		}
+	}
+	require.Fail(t, "the Job has no work spec")
+	return work.Spec{}
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kopiur/kopiur/apis/expand"
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
@@ -131,7 +132,8 @@ func (g *walk) policy() {
 	}
 }
 
-// SourceOf is the source that a Snapshot means, the zero value where it means none.
+// SourceOf is the source that a Snapshot means, the zero value where it means none. A selector stands for the one claim that
+// the Snapshot names.
 func SourceOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Source {
 	i := 0
 	if s.Spec.Source != nil {
@@ -140,7 +142,11 @@ func SourceOf(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Source 
 	if p == nil || i < 0 || i >= len(p.Spec.Sources) {
 		return kopiurv1.Source{}
 	}
-	return p.Spec.Sources[i]
+	out := p.Spec.Sources[i]
+	if out.PVCSelector != nil && s.Spec.Source != nil && s.Spec.Source.Target != nil {
+		out.PVC = &kopiurv1.LocalRef{Name: s.Spec.Source.Target.PVC.Name}
+	}
+	return out
 }
 
 func (g *walk) repository() {
@@ -190,7 +196,7 @@ func (g *walk) identity() {
 	r := g.w.Repository
 	if !fault.Found() {
 		rule, _ := policy.Rule(r.Ref, r.Spec.IdentityDefaults)
-		fault = policy.Collides(g.w.Policy, r.Ref, rule, id, []string{id.SourcePath}, g.w.Others)
+		fault = policy.Collides(g.w.Policy, r.Ref, rule, id, []string{id.SourcePath}, g.w.Others, g.w.Selected)
 	}
 	if !fault.Found() {
 		allowed := r.AllowIdentityChange || g.w.Policy.Annotations[kopiurv1.AnnotationAllowIdentityChange] != ""
@@ -242,6 +248,10 @@ func (g *walk) source() {
 	}
 	if c.Spec.VolumeMode != nil && *c.Spec.VolumeMode == corev1.PersistentVolumeBlock {
 		g.fail(kind, OpPrepare, kopiurv1.ReasonNotYetSupported, "claim %s is a block device: only file systems can be backed up", name)
+		return
+	}
+	if src := SourceOf(g.w.Snapshot, g.w.Policy); src.PVCSelector != nil && !expand.Selects(src, c) && !g.begun() {
+		g.fail(kind, OpPrepare, kopiurv1.ReasonSourceNotSelected, "claim %s is not among those that SnapshotPolicy %s selects: label it, or name another one in spec.source.target", name, g.w.Policy.Name)
 		return
 	}
 	g.pass(kind, kopiurv1.ReasonSourcePVCFound, "claim %s exists", name)

@@ -14,7 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
+	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 )
 
@@ -185,6 +187,26 @@ func TestGates(t *testing.T) {
 		"a source that is a block device": {
 			world(func(w *plan.World) { w.Source.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }), fail, failed, kopiurv1.ReasonNotYetSupported, "block device", 0, plan.OpPrepare,
 		},
+		"a selected claim that is missing": {
+			world(selecting, func(w *plan.World) { w.Source = nil }), wait, pending, kopiurv1.ReasonSourcePVCMissing, "claim apps/data", 30 * time.Minute, "",
+		},
+		"a claim that the selector does not find": {
+			world(selecting, func(w *plan.World) { w.Source.Labels = nil }), fail, failed, kopiurv1.ReasonSourceNotSelected, "claim data is not among those that SnapshotPolicy web selects", 0, plan.OpPrepare,
+		},
+		"a claim that the selector found when its copy was begun": {
+			world(selecting, begun(), cut(true, 0), copied(corev1.ClaimBound, 0), func(w *plan.World) { w.Source.Labels = nil }), plan.Start, pending, "", "", 0, "",
+		},
+		"a Snapshot that names none of the selected claims": {
+			world(selecting, func(w *plan.World) { w.Snapshot.Spec.Source = nil }), fail, failed, kopiurv1.ReasonInvalidSpec, "write sourceIndex: 0 and target.pvc", 0, plan.OpPrepare,
+		},
+		"a claim that another policy's selector finds, under the same identity": {
+			world(func(w *plan.World) {
+				twin := w.Policy.DeepCopy()
+				twin.Name, twin.Spec.Identity = "twin", &kopiurv1.PolicyIdentity{Username: "web"}
+				twin.Spec.Sources = []kopiurv1.Source{{PVCSelector: &kopiurv1.PVCSelector{}}}
+				w.Others, w.Selected = []kopiurv1.SnapshotPolicy{*w.Policy, *twin}, policy.Selected{"apps/twin": {"/pvc/other", "/pvc/data"}}
+			}), wait, pending, kopiurv1.ReasonIdentityCollision, "same identity web@apps:/pvc/data", 0, "",
+		},
 		"a source that holds the repository": {
 			world(func(w *plan.World) {
 				w.Repository.Spec.Backend = kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/r", Volume: &kopiurv1.RepositoryVolume{PVC: &kopiurv1.LocalRef{Name: "data"}}}}
@@ -346,4 +368,19 @@ func TestPinKeepsTheTimeout(t *testing.T) {
 	got := plan.Pin(w.Snapshot, w.Policy, *p.Choice)
 	assert.Equal(t, kopiurv1.Staged{CopyMethod: kopiurv1.CopySnapshot, VolumeSnapshotName: "one-snap", PVCName: "one-src", StorageClassName: "fast"}, got)
 	assert.True(t, strings.HasSuffix(got.PVCName, "-src"))
+}
+
+// TestASelectedClaim: a selector stands for the claim that the Snapshot names, in all that the mover is told.
+func TestASelectedClaim(t *testing.T) {
+	t.Parallel()
+	w := world(selecting)
+	p := plan.Decide(w, now)
+	require.Equal(t, plan.Start, p.Action)
+	assert.Equal(t, work.Identity{Username: "web", Hostname: "apps", Path: "/pvc/data"}, specOf(t, p.Job).Operation.Snapshot.Identity)
+	assert.Equal(t, []kopiurv1.ResolvedSource{{PVC: "apps/data", SourcePath: "/pvc/data"}}, plan.ResolvedOf(w.Snapshot, w.Policy).Sources)
+
+	w = world(selecting, func(w *plan.World) {
+		w.Policy.Spec.Sources[0].SourcePathStrategy = kopiurv1.SourcePathPVCNamespacedName
+	})
+	assert.Equal(t, "/pvc/apps/data", specOf(t, plan.Decide(w, now).Job).Operation.Snapshot.Identity.Path)
 }

@@ -48,9 +48,11 @@ type World struct {
 	Snapshot   *kopiurv1.Snapshot
 	Policy     *kopiurv1.SnapshotPolicy
 	Repository *moverjob.Repository
-	// Others are the policies of the same repository, History what this one has stored there.
-	Others  []kopiurv1.SnapshotPolicy
-	History policy.History
+	// Others are the policies of the same repository, Selected the paths of the claims that their selectors find, History
+	// what this one has stored there.
+	Others   []kopiurv1.SnapshotPolicy
+	Selected policy.Selected
+	History  policy.History
 	// Credentials and RepositoryVolume say whether what the repository's movers mount exists in the mover's namespace.
 	Credentials, RepositoryVolume gates.Verdict
 	// Source is the live claim.

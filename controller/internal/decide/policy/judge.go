@@ -6,6 +6,9 @@ package policy
 import (
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopiur/kopiur/apis/expand"
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/controller/internal/gates"
@@ -18,9 +21,10 @@ type Seen struct {
 	// Repository is nil where it does not exist, Allowed whether it takes snapshots of the policy's namespace.
 	Repository *moverjob.Repository
 	Allowed    bool
-	// Others are the policies that use it, this one among them.
-	Others  []kopiurv1.SnapshotPolicy
-	History History
+	// Others are the policies that use it, this one among them, Selected the paths that their selectors find.
+	Others   []kopiurv1.SnapshotPolicy
+	Selected Selected
+	History  History
 }
 
 // Verdict is what a policy's status says.
@@ -35,11 +39,18 @@ type Verdict struct {
 	Stalled Fault
 	// Waiting is for a repository.
 	Waiting Fault
+	// Empty: the policy's selectors find nothing. It is waited for.
+	Empty Fault
+	// Idle are its selectors that find nothing, where others do.
+	Idle []string
 }
 
-// Judge says whether snapshots of a policy can be made, and under which identities. It is total.
-func Judge(p *kopiurv1.SnapshotPolicy, seen []Seen) Verdict {
-	v := Verdict{Resolved: kopiurv1.PolicyResolved{Sources: Sources(p)}, LastSuccess: p.Status.LastSuccessfulSnapshot}
+// Judge says whether snapshots of a policy can be made, and under which identities. claims are those of its namespace. It
+// is total.
+func Judge(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim, seen []Seen) Verdict {
+	v := Verdict{LastSuccess: p.Status.LastSuccessfulSnapshot, Idle: expand.Idle(p, claims)}
+	sources, refusal := Sources(p, claims)
+	v.Resolved.Sources = sources
 	var names []string
 	for _, s := range seen {
 		names = append(names, s.Ref.String())
@@ -49,6 +60,13 @@ func Judge(p *kopiurv1.SnapshotPolicy, seen []Seen) Verdict {
 	}
 	v.Summary = strings.Join(names, ", ")
 	if refusal := validation.Guard(p); refusal.Refused() {
+		v.Stalled = Fault{Reason: refusal.Reason, Message: refusal.Message}
+	}
+	switch {
+	case refusal == nil || v.Stalled.Found():
+	case refusal.Reason == kopiurv1.ReasonNoClaimsSelected:
+		v.Empty = Fault{Reason: refusal.Reason, Message: refusal.Message}
+	default:
 		v.Stalled = Fault{Reason: refusal.Reason, Message: refusal.Message}
 	}
 	several := len(p.Spec.Repositories) > 0
@@ -104,7 +122,7 @@ func judgeOne(p *kopiurv1.SnapshotPolicy, s Seen, sources []kopiurv1.ResolvedSou
 	for _, src := range sources {
 		paths = append(paths, src.SourcePath)
 	}
-	if fault := Collides(p, s.Ref, rule, id, paths, s.Others); fault.Found() {
+	if fault := Collides(p, s.Ref, rule, id, paths, s.Others, s.Selected); fault.Found() {
 		return &id, fault
 	}
 	allowed := s.Repository.AllowIdentityChange || p.Annotations[kopiurv1.AnnotationAllowIdentityChange] != ""

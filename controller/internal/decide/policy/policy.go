@@ -9,23 +9,53 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopiur/kopiur/apis/expand"
 	"github.com/kopiur/kopiur/apis/identity"
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
-// Sources are the policy's sources with the paths their snapshots are filed under.
-func Sources(p *kopiurv1.SnapshotPolicy) []kopiurv1.ResolvedSource {
+// Sources are the policy's sources with the paths their snapshots are filed under: each claim that a selector finds is one.
+// A policy of which no run can be made has those that it names itself.
+func Sources(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim) ([]kopiurv1.ResolvedSource, *expand.Refusal) {
+	members, refusal := expand.Members(p, claims)
+	if refusal != nil {
+		named := p.DeepCopy()
+		named.Spec.Sources = slices.DeleteFunc(named.Spec.Sources, func(s kopiurv1.Source) bool { return s.PVCSelector != nil })
+		members, _ = expand.Members(named, nil)
+	}
 	var out []kopiurv1.ResolvedSource
-	for _, s := range p.Spec.Sources {
-		r := kopiurv1.ResolvedSource{SourcePath: s.Path(p.Namespace)}
-		if s.PVC != nil {
-			r.PVC = p.Namespace + "/" + s.PVC.Name
+	for _, m := range members {
+		r := kopiurv1.ResolvedSource{SourcePath: m.Path}
+		if m.Claim != "" {
+			r.PVC = p.Namespace + "/" + m.Claim
 		}
 		if r.SourcePath != "" {
 			out = append(out, r)
 		}
 	}
-	return out
+	return out, refusal
+}
+
+// Selected are the paths of the claims that the selectors of policies find, by the policies' namespace/name.
+type Selected map[string][]string
+
+// Selects reports whether a policy has a selector.
+func Selects(p *kopiurv1.SnapshotPolicy) bool {
+	return slices.ContainsFunc(p.Spec.Sources, func(s kopiurv1.Source) bool { return s.PVCSelector != nil })
+}
+
+// SelectedBy adds the paths of a policy, whose namespace has these claims.
+func (s Selected) SelectedBy(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim) {
+	key := p.Namespace + "/" + p.Name
+	for _, src := range p.Spec.Sources {
+		for i := range claims {
+			if c := &claims[i]; expand.Selects(src, c) {
+				s[key] = append(s[key], src.ClaimPath(p.Namespace, c.Name))
+			}
+		}
+	}
 }
 
 // Fault is why nothing may be filed. The zero value lets it pass.
@@ -62,28 +92,42 @@ func Identity(p *kopiurv1.SnapshotPolicy, ref kopiurv1.RepositoryRef, rule ident
 
 // Collides looks for another policy that files snapshots under the same identity and path of the same repository: they
 // would count as this policy's history, and be pruned by its retention. Of two that collide both are told, so that nobody
-// has to guess which came first. paths are those of this policy that matter.
-func Collides(p *kopiurv1.SnapshotPolicy, ref kopiurv1.RepositoryRef, rule identity.Rule, own kopiurv1.Identity, paths []string, others []kopiurv1.SnapshotPolicy) Fault {
+// has to guess which came first. paths are those of this policy that matter; selected what the selectors of others find.
+func Collides(p *kopiurv1.SnapshotPolicy, ref kopiurv1.RepositoryRef, rule identity.Rule, own kopiurv1.Identity, paths []string, others []kopiurv1.SnapshotPolicy, selected Selected) Fault {
 	for i := range others {
 		o := &others[i]
 		if o.Namespace == p.Namespace && o.Name == p.Name || o.DeletionTimestamp != nil || !slices.Contains(o.RepositoryRefs(), ref) {
 			continue
 		}
 		// The cheap half first: thousands of policies may share a repository.
-		at := slices.IndexFunc(o.Spec.Sources, func(s kopiurv1.Source) bool { return slices.Contains(paths, s.Path(o.Namespace)) })
-		if at < 0 {
+		path, same := samePath(o, paths, selected[o.Namespace+"/"+o.Name])
+		if !same {
 			continue
 		}
 		id, err := rule.Of(o, "")
 		if err != nil || id.Username != own.Username || id.Hostname != own.Hostname {
 			continue // a policy without an identity files nothing
 		}
-		id.SourcePath = o.Spec.Sources[at].Path(o.Namespace)
+		id.SourcePath = path
 		return fault(kopiurv1.ReasonIdentityCollision,
 			"SnapshotPolicy %s/%s files snapshots in the same repository under the same identity %s: change spec.identity or sourcePathOverride of one of them",
 			o.Namespace, o.Name, id)
 	}
 	return Fault{}
+}
+
+func samePath(o *kopiurv1.SnapshotPolicy, paths, selected []string) (string, bool) {
+	for _, s := range o.Spec.Sources {
+		if path := s.Path(o.Namespace); path != "" && slices.Contains(paths, path) {
+			return path, true
+		}
+	}
+	for _, path := range selected {
+		if slices.Contains(paths, path) {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 // History is what a policy has stored in one repository.

@@ -4,9 +4,11 @@
 package policy_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopiur/kopiur/apis/identity"
@@ -76,7 +78,7 @@ func TestCollides(t *testing.T) {
 			assert.False(t, fault.Found())
 			id, fault := policy.Identity(own, nas, rule, "")
 			assert.False(t, fault.Found())
-			got := policy.Collides(own, nas, rule, id, []string{"/pvc/data"}, []kopiurv1.SnapshotPolicy{tc.other})
+			got := policy.Collides(own, nas, rule, id, []string{"/pvc/data"}, []kopiurv1.SnapshotPolicy{tc.other}, nil)
 			if tc.want == "" {
 				assert.Equal(t, policy.Fault{}, got)
 				return
@@ -158,7 +160,7 @@ func TestJudgeH2(t *testing.T) {
 			for _, f := range tc.seen {
 				f(&s)
 			}
-			v := policy.Judge(tc.policy, []policy.Seen{s})
+			v := policy.Judge(tc.policy, nil, []policy.Seen{s})
 			assert.Equal(t, tc.reason, v.Stalled.Reason)
 			assert.Contains(t, v.Stalled.Message, tc.says)
 			if tc.username == "" {
@@ -184,7 +186,7 @@ func TestJudgeSeveralH3(t *testing.T) {
 	one, two := ready(nas, nil), ready(offsite, &kopiurv1.IdentityDefaults{Cluster: "east"})
 	one.History = policy.History{Count: 2, LastEnd: "2026-03-05T02:00:00Z"}
 	two.History = policy.History{Count: 1, LastEnd: "2026-03-06T02:00:00Z"}
-	v := policy.Judge(p, []policy.Seen{one, two})
+	v := policy.Judge(p, nil, []policy.Seen{one, two})
 	assert.False(t, v.Stalled.Found() || v.Waiting.Found())
 	assert.Nil(t, v.Resolved.Identity)
 	assert.Equal(t, []kopiurv1.ResolvedRepository{
@@ -197,7 +199,7 @@ func TestJudgeSeveralH3(t *testing.T) {
 
 	two.Repository.Spec.IdentityDefaults.HostnameExpr = `labels["zone"]`
 	two.Repository.Status.Phase = kopiurv1.RepositoryDegraded
-	v = policy.Judge(p, []policy.Seen{one, two})
+	v = policy.Judge(p, nil, []policy.Seen{one, two})
 	assert.Contains(t, v.Stalled.Message, "Repository apps/offsite: ")
 	assert.Contains(t, v.Waiting.Message, "Repository apps/offsite is Degraded")
 }
@@ -222,11 +224,85 @@ func TestWhatAPolicyWaitsFor(t *testing.T) {
 			t.Parallel()
 			repo := &moverjob.Repository{Ref: nas, Spec: tc.repository}
 			repo.Status.Phase = tc.phase
-			v := policy.Judge(web(), []policy.Seen{{Ref: nas, Repository: repo, Allowed: tc.allowed}})
+			v := policy.Judge(web(), nil, []policy.Seen{{Ref: nas, Repository: repo, Allowed: tc.allowed}})
 			assert.Equal(t, tc.want, v.Waiting.Reason)
 			assert.Equal(t, tc.want != "", v.Waiting.Message != "")
 		})
 	}
+}
+
+// TestJudgeASelector: what a selector finds is on record, and a policy that could make no run says so before one is tried.
+func TestJudgeASelector(t *testing.T) {
+	t.Parallel()
+	labelled := func(name string, labels map[string]string) corev1.PersistentVolumeClaim {
+		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "apps", Labels: labels}}
+	}
+	yes := map[string]string{"backup": "yes"}
+	selects := kopiurv1.Source{PVCSelector: &kopiurv1.PVCSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: yes}}}
+	many := make([]corev1.PersistentVolumeClaim, 401)
+	for i := range many {
+		many[i] = labelled(fmt.Sprintf("c%03d", i), yes)
+	}
+	for name, tc := range map[string]struct {
+		sources []kopiurv1.Source
+		claims  []corev1.PersistentVolumeClaim
+		reason  string
+		says    string
+		stalled bool
+		paths   []string
+		idle    int
+	}{
+		"each claim that it finds":            {sources: []kopiurv1.Source{selects}, claims: []corev1.PersistentVolumeClaim{labelled("b", yes), labelled("a", yes), labelled("c", nil)}, paths: []string{"/pvc/a", "/pvc/b"}},
+		"none":                                {sources: []kopiurv1.Source{selects}, claims: []corev1.PersistentVolumeClaim{labelled("c", nil)}, reason: kopiurv1.ReasonNoClaimsSelected, says: "selects no claim", idle: 1},
+		"none, beside one that is named":      {sources: []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "c"}}, selects}, paths: []string{"/pvc/c"}, idle: 1},
+		"one that is named as well":           {sources: []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: "b"}}, selects}, claims: []corev1.PersistentVolumeClaim{labelled("b", yes)}, reason: kopiurv1.ReasonSourcesOverlap, says: "both stand for claim b", stalled: true, paths: []string{"/pvc/b"}},
+		"more than a run may have Snapshots":  {sources: []kopiurv1.Source{selects}, claims: many, reason: kopiurv1.ReasonFanoutCapped, says: "stands for 401 Snapshots", stalled: true},
+		"as many as a run may have Snapshots": {sources: []kopiurv1.Source{selects}, claims: many[:400]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := &moverjob.Repository{Ref: nas}
+			repo.Status.Phase = kopiurv1.RepositoryReady
+			v := policy.Judge(web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources = tc.sources }), tc.claims, []policy.Seen{{Ref: nas, Repository: repo, Allowed: true}})
+			got := v.Empty
+			if tc.stalled {
+				got = v.Stalled
+			}
+			assert.Equal(t, tc.reason, got.Reason)
+			assert.Contains(t, got.Message, tc.says)
+			assert.Len(t, v.Idle, tc.idle)
+			if tc.paths == nil {
+				return
+			}
+			var paths []string
+			for _, s := range v.Resolved.Sources {
+				paths = append(paths, s.SourcePath)
+			}
+			assert.Equal(t, tc.paths, paths)
+		})
+	}
+}
+
+// Two policies of one identity whose selectors meet, or one that names what the other selects.
+func TestCollidesWithASelector(t *testing.T) {
+	t.Parallel()
+	other := web(func(p *kopiurv1.SnapshotPolicy) {
+		p.Name, p.Spec.Identity = "twin", &kopiurv1.PolicyIdentity{Username: "web"}
+		p.Spec.Sources = []kopiurv1.Source{{PVCSelector: &kopiurv1.PVCSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"backup": "yes"}}}}}
+	})
+	claims := []corev1.PersistentVolumeClaim{
+		{ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: map[string]string{"backup": "yes"}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "more"}},
+	}
+	found := policy.Selected{}
+	found.SelectedBy(other, claims)
+	assert.Equal(t, policy.Selected{"apps/twin": {"/pvc/data"}}, found)
+	own := kopiurv1.Identity{Username: "web", Hostname: "apps"}
+	rule, _ := policy.Rule(nas, nil)
+	got := policy.Collides(web(), nas, rule, own, []string{"/pvc/data"}, []kopiurv1.SnapshotPolicy{*other}, found)
+	assert.Equal(t, kopiurv1.ReasonIdentityCollision, got.Reason)
+	assert.Contains(t, got.Message, "web@apps:/pvc/data")
+	assert.False(t, policy.Collides(web(), nas, rule, own, []string{"/pvc/more"}, []kopiurv1.SnapshotPolicy{*other}, found).Found())
 }
 
 func TestNoRuleNoIdentity(t *testing.T) {
