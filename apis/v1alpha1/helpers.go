@@ -102,6 +102,11 @@ func (s RepositorySpec) HomeNamespace(objectNamespace, operatorNamespace string)
 // ReadOnlyOrDefault reports whether a source is mounted read-only: by default yes.
 func (s Source) ReadOnlyOrDefault() bool { return s.ReadOnly == nil || *s.ReadOnly }
 
+// PublishesReadWrite reports whether a source's claim is attached so that it could be written to.
+func (s Source) PublishesReadWrite() bool {
+	return s.PVCPublicationReadOnly != nil && !*s.PVCPublicationReadOnly
+}
+
 // Path is the path a source's snapshots are filed under, "" where it depends on the claim that a selector finds.
 func (s Source) Path(namespace string) string {
 	switch {

@@ -56,10 +56,8 @@ var pendingFields = map[string][]pendingField{
 	"Repository":        repositoryPending(),
 	"ClusterRepository": repositoryPending(),
 	"SnapshotPolicy": append(moverPending("spec.mover"), []pendingField{
-		{path: "spec.sources.nfs", instead: "put the export into a PersistentVolume and name its claim with pvc", blocks: true},
 		{path: "spec.sources.stream", instead: "write the output to a volume and back that up", blocks: true},
 		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
-		{path: "spec.sources.pvcPublicationReadOnly", only: []any{false}, instead: "the claim would be published read-only; use copyMethod Snapshot", blocks: true},
 		{path: "spec.retention", instead: "every snapshot is kept"},
 		{path: "spec.verification.quick", instead: "snapshots are not verified; restore one now and then"},
 		{path: "spec.verification.deep", instead: "snapshots are not verified; restore one now and then"},

@@ -32,11 +32,17 @@ const (
 	DefaultStartupDeadline = 5 * time.Minute
 )
 
-// Mount is a claim in the mover's namespace and where the mover sees it.
+// Mount is a claim in the mover's namespace, or an NFS export, and where the mover sees it.
 type Mount struct {
 	Claim    string
+	NFS      *kopiurv1.NFSVolume
 	Path     string
 	ReadOnly bool
+	// Block: the claim is a device without a file system, and Path is where the device is.
+	Block bool
+	// PublishReadWrite attaches the volume so that it could be written to, and mounts it read-only all the same. The pod has
+	// no fsGroup then, which the kubelet would apply to the application's files.
+	PublishReadWrite bool
 }
 
 // Request is all that a mover Job is made from.
@@ -97,11 +103,14 @@ func Build(r Request) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build mover job: %w", err)
 	}
-	volumes, mounts, err := volumesOf(r, cache)
+	vols, err := volumesOf(r, cache)
 	if err != nil {
 		return nil, fmt.Errorf("build mover job: %w", err)
 	}
 	security := Merge(r.Target != nil, r.Repository.Spec.Backend.Filesystem != nil, LayersOf(r.Repository, r.Inherited, r.Layers...)...)
+	if r.publishesReadWrite() {
+		security.DropFSGroup()
+	}
 
 	labels := labelsOf(r, op)
 	d := r.Repository.Spec.MoverDefaults
@@ -118,7 +127,7 @@ func Build(r Request) (*batchv1.Job, error) {
 		NodeSelector:                  d.NodeSelector,
 		Tolerations:                   d.Tolerations,
 		Affinity:                      d.Affinity,
-		Volumes:                       volumes,
+		Volumes:                       vols.volumes,
 		Containers: []corev1.Container{{
 			Name:                     Container,
 			Image:                    image,
@@ -129,7 +138,8 @@ func Build(r Request) (*batchv1.Job, error) {
 			SecurityContext:          &security.Container,
 			TerminationMessagePath:   work.TerminationPath,
 			TerminationMessagePolicy: corev1.TerminationMessageReadFile,
-			VolumeMounts:             mounts,
+			VolumeMounts:             vols.mounts,
+			VolumeDevices:            vols.devices,
 		}},
 	}
 	return &batchv1.Job{
@@ -154,6 +164,8 @@ func Build(r Request) (*batchv1.Job, error) {
 		},
 	}, nil
 }
+
+func (r Request) publishesReadWrite() bool { return r.Source != nil && r.Source.PublishReadWrite }
 
 // ownerRef leaves out blockOwnerDeletion: clusters that enforce it would ask for the right to update finalizers of our
 // kinds, and nothing here needs the owner to outlive its Jobs.

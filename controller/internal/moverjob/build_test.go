@@ -148,7 +148,22 @@ func TestBuildGolden(t *testing.T) {
 	nfs.Filesystem.Volume = &kopiurv1.RepositoryVolume{NFS: &kopiurv1.NFSVolume{Server: "nas.local", Path: "/export/backups"}}
 	bare := onPVC()
 	bare.Filesystem.Volume = nil
+	block := snapshotRequest(onS3())
+	block.Source = &moverjob.Mount{Claim: "before-upgrade-src", Path: work.SourceDevice, ReadOnly: true, Block: true}
+	block.Operation.Snapshot.Path, block.Operation.Snapshot.DevicePath = "", work.SourceDevice
+	ontoBlock := restore
+	ontoBlock.Target = &moverjob.Mount{Claim: "data", Path: work.TargetDevice, Block: true}
+	ontoBlock.Operation = work.Operation{Restore: &work.Restore{SnapshotID: "aabb", DevicePath: work.TargetDevice}}
+	published := snapshotRequest(onS3(), &kopiurv1.MoverSpec{PodSecurityContext: &corev1.PodSecurityContext{FSGroup: new(int64(1000))}})
+	published.Source.PublishReadWrite, published.Operation.Snapshot.MustBeReadOnly = true, true
+	export := snapshotRequest(onS3())
+	export.Source = &moverjob.Mount{NFS: &kopiurv1.NFSVolume{Server: "nas.local", Path: "/volume1/photos"}, Path: "/volume1/photos", ReadOnly: true}
+	export.Operation.Snapshot.Path, export.Operation.Snapshot.Identity.Path = "/volume1/photos", "/volume1/photos"
 	for name, req := range map[string]moverjob.Request{
+		"snapshot-block":                block,
+		"restore-block":                 ontoBlock,
+		"snapshot-published-read-write": published,
+		"snapshot-of-nfs":               export,
 		"snapshot-filesystem-pvc":       snapshotRequest(onPVC()),
 		"snapshot-filesystem-nfs":       snapshotRequest(nfs),
 		"snapshot-filesystem-bare-path": snapshotRequest(bare),

@@ -127,6 +127,15 @@ func Merge(writes, sharedRepository bool, layers ...Layer) Security {
 	return s
 }
 
+// DropFSGroup takes the group away that the kubelet would apply to volumes. One that somebody asked for stays a group of
+// the mover's.
+func (s *Security) DropFSGroup() {
+	if g := s.Pod.FSGroup; g != nil && *g != moverUID {
+		s.Pod.SupplementalGroups = append(s.Pod.SupplementalGroups, *g)
+	}
+	s.Pod.FSGroup, s.Pod.FSGroupChangePolicy = nil, nil
+}
+
 // rootWithoutSayingSo clears the base's runAsNonRoot where a layer asks for uid 0 and no layer insists on non-root: the
 // kubelet would refuse such a container. That it is root is the privilege gate's business.
 func rootWithoutSayingSo(s *Security, layers []Layer) {

@@ -62,6 +62,7 @@ func cacheOf(r Request) (work.Cache, error) {
 type mountList struct {
 	volumes []corev1.Volume
 	mounts  []corev1.VolumeMount
+	devices []corev1.VolumeDevice
 	what    []string
 	err     error
 }
@@ -77,6 +78,20 @@ func (l *mountList) add(what, name, path string, readOnly bool, source corev1.Vo
 	l.what = append(l.what, what)
 }
 
+// mount adds a claim, as a folder or as a device.
+func (l *mountList) mount(what, name string, m Mount) {
+	volume := claim(m.Claim, m.ReadOnly && !m.PublishReadWrite)
+	if m.NFS != nil {
+		volume = corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{Server: m.NFS.Server, Path: m.NFS.Path, ReadOnly: m.ReadOnly}}
+	}
+	if m.Block {
+		l.volumes = append(l.volumes, corev1.Volume{Name: name, VolumeSource: volume})
+		l.devices = append(l.devices, corev1.VolumeDevice{Name: name, DevicePath: m.Path})
+		return
+	}
+	l.add(what, name, m.Path, m.ReadOnly, volume)
+}
+
 func nested(a, b string) bool {
 	a, b = strings.TrimRight(a, "/")+"/", strings.TrimRight(b, "/")+"/"
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
@@ -84,14 +99,18 @@ func nested(a, b string) bool {
 
 // volumesOf lists every volume of the pod. Secrets are mounted whole and optional: a missing key or Secret is then named
 // by the mover in a result instead of wedging the pod.
-func volumesOf(r Request, cache work.Cache) ([]corev1.Volume, []corev1.VolumeMount, error) {
+func volumesOf(r Request, cache work.Cache) (mountList, error) {
 	var l mountList
 	spec := r.Repository.Spec
+	secretMode := int32(0o440)
+	if r.publishesReadWrite() {
+		secretMode = 0o444 // there is no group by which the mover could read them
+	}
 	secret := func(name string) corev1.VolumeSource {
 		if r.Repository.Projected != "" {
 			name = r.Repository.Projected
 		}
-		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name, Optional: new(true), DefaultMode: new(int32(0o440))}}
+		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name, Optional: new(true), DefaultMode: new(secretMode)}}
 	}
 	emptyDir := func(size *resource.Quantity, medium corev1.StorageMedium) corev1.VolumeSource {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: size, Medium: medium}}
@@ -121,18 +140,29 @@ func volumesOf(r Request, cache work.Cache) ([]corev1.Volume, []corev1.VolumeMou
 	l.add("the cache", "cache", work.CacheDir, false, emptyDir(size, ""))
 	repositoryVolume(&l, spec.Backend)
 	if m := r.Source; m != nil {
-		if m.Claim == r.Repository.Needs().Claim {
-			return nil, nil, fmt.Errorf("claim %s holds the repository itself: it cannot be its own source", m.Claim)
+		if m.Claim != "" && m.Claim == r.Repository.Needs().Claim {
+			return l, fmt.Errorf("claim %s holds the repository itself: it cannot be its own source", m.Claim)
 		}
-		l.add("the source", "source", m.Path, m.ReadOnly, claim(m.Claim, m.ReadOnly))
+		l.mount("the source", "source", *m)
 	}
 	if m := r.Target; m != nil {
 		if m.Claim == r.Repository.Needs().Claim {
-			return nil, nil, fmt.Errorf("claim %s holds the repository itself: restoring into it would overwrite the backups", m.Claim)
+			return l, fmt.Errorf("claim %s holds the repository itself: restoring into it would overwrite the backups", m.Claim)
 		}
-		l.add("the target", TargetVolume, m.Path, false, claim(m.Claim, false))
+		l.mount("the target", TargetVolume, *m)
 	}
-	return l.volumes, l.mounts, l.err
+	return l, l.err
+}
+
+// IsBlock reports whether the first of some claims that is there is a device without a file system. A copy is of the kind
+// of its source, and may outlive it.
+func IsBlock(claims ...*corev1.PersistentVolumeClaim) bool {
+	for _, c := range claims {
+		if c != nil {
+			return c.Spec.VolumeMode != nil && *c.Spec.VolumeMode == corev1.PersistentVolumeBlock
+		}
+	}
+	return false
 }
 
 // claim mounts a claim. readOnly is set at the volume too: the kubelet would otherwise apply the pod's fsGroup to it.

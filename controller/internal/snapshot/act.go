@@ -227,7 +227,7 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 	st.Recorded = &rec
 	st.Resolved = new(plan.ResolvedOf(s.obj, s.w.Policy))
 	st.Progress = nil
-	if c := plan.Altered(s.obj, s.w.Policy, rec); c != nil {
+	if c := plan.Altered(s.obj, s.w.Policy, rec); c != nil && !moverjob.IsBlock(s.w.Source, s.w.StagedClaim) {
 		s.set(*c)
 	}
 	s.patcher.Emit(startedEvent(s.plan))

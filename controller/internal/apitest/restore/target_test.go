@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/testenv"
 )
 
@@ -28,6 +29,25 @@ func TestIntoAnExistingClaim(t *testing.T) {
 	assert.Equal(t, kopiurv1.ReasonTargetFound, conditionOf(r, kopiurv1.ConditionTargetAvailable).Reason)
 	w.Get(pvc)
 	assert.Equal(t, before, pvc.ResourceVersion, "the user's claim is not touched")
+}
+
+// A claim without a file system is written as a device, and its writer must be able to.
+func TestOntoABlockClaim(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pvc := testenv.Claim("data")
+	pvc.Spec.VolumeMode = new(corev1.PersistentVolumeBlock)
+	w.Create(pvc)
+	w.begin()
+	r := w.restore(into("data"))
+	w.untilReady(r)
+	op := w.movers("restore")[0].Spec.Operation.Restore
+	assert.Empty(t, op.TargetPath)
+	assert.Equal(t, work.TargetDevice, op.DevicePath)
+	for _, j := range w.jobsOf(r) {
+		c := j.Spec.Template.Spec.Containers[0]
+		assert.Equal(t, []corev1.VolumeDevice{{Name: "target", DevicePath: work.TargetDevice}}, c.VolumeDevices)
+	}
 }
 
 // TestForeignClaimIsRefused is K-7: a claim that exists and is not ours is neither written nor deleted.

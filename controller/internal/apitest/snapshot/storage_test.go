@@ -81,7 +81,7 @@ func (l *lab) withStorage(mode storagev1.VolumeBindingMode) *storage {
 	l.Create(s.class)
 	l.cleanup(s.class)
 	src := claim("data")
-	src.Spec.StorageClassName = new(s.class.Name)
+	src.Spec.StorageClassName, src.Spec.VolumeMode = new(s.class.Name), l.source.Spec.VolumeMode
 	l.Create(src)
 	s.bindClaim(l.t.Context(), src)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -112,6 +112,9 @@ func RecordedOf(w World) kopiurv1.Recorded {
 	r := w.Repository
 	layers := moverjob.LayersOf(*r, w.Inherited, Layers(w.Snapshot, w.Policy)...)
 	sec := moverjob.Merge(false, r.Spec.Backend.Filesystem != nil, layers...)
+	if SourceOf(w.Snapshot, w.Policy).PublishesReadWrite() {
+		sec.DropFSGroup()
+	}
 	out := kopiurv1.Recorded{Schema: recordedSchema, Src: kopiurv1.RecordedDefaults, UID: sec.Pod.RunAsUser, GID: sec.Pod.RunAsGroup, FSGroup: sec.Pod.FSGroup}
 	// What the container says wins over the pod.
 	if sec.Container.RunAsUser != nil {
@@ -134,14 +137,6 @@ func RecordedOf(w World) kopiurv1.Recorded {
 // build makes the Job of an attempt. A staged claim is named before it exists: its name derives from the Snapshot's.
 func build(w World, attempt int32) (*batchv1.Job, error) {
 	s, p := w.Snapshot, w.Policy
-	source := SourceOf(s, p)
-	claim := source.PVC.Name
-	if !direct(p) {
-		claim = staging.ClaimName(s.Name)
-		if staged := s.Status.Staged; staged != nil && staged.PVCName != "" {
-			claim = staged.PVCName
-		}
-	}
 	tags, err := tagsOf(w)
 	if err != nil {
 		return nil, err
@@ -151,31 +146,56 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 		return nil, errors.New(fault.Message)
 	}
 	spec := validation.WithExtraArgs(p.Spec)
-	mount := mountPath(id.SourcePath)
+	mount := sourceMount(w, id.SourcePath)
+	op := work.Snapshot{
+		Identity:       work.Identity{Username: id.Username, Hostname: id.Hostname, Path: id.SourcePath},
+		MustBeReadOnly: mount.PublishReadWrite,
+		Description:    s.Spec.Description,
+		Tags:           tags,
+		Pinned:         s.Spec.Pin,
+		Policy:         workPolicy(spec),
+		FailFast:       spec.ErrorHandling != nil && spec.ErrorHandling.FailFast,
+		UploadLimitMB:  uploadLimit(spec),
+	}
+	if mount.Block {
+		op.DevicePath = mount.Path
+	} else {
+		op.Path = mount.Path
+	}
 	job, err := moverjob.Build(moverjob.Request{
 		Owner: s, GVK: GVK, Letter: "s", Attempt: attemptKey(attempt),
 		Namespace: s.Namespace, Image: w.Image, PullPolicy: w.PullPolicy,
-		Repository: *w.Repository,
-		Operation: work.Operation{Snapshot: &work.Snapshot{
-			Identity:      work.Identity{Username: id.Username, Hostname: id.Hostname, Path: id.SourcePath},
-			Path:          mount,
-			Description:   s.Spec.Description,
-			Tags:          tags,
-			Pinned:        s.Spec.Pin,
-			Policy:        workPolicy(spec),
-			FailFast:      spec.ErrorHandling != nil && spec.ErrorHandling.FailFast,
-			UploadLimitMB: uploadLimit(spec),
-		}},
+		Repository:    *w.Repository,
+		Operation:     work.Operation{Snapshot: &op},
 		Inherited:     w.Inherited,
 		Layers:        Layers(s, p),
 		FailurePolicy: s.Spec.FailurePolicy,
-		Source:        &moverjob.Mount{Claim: claim, Path: mount, ReadOnly: source.ReadOnlyOrDefault()},
+		Source:        &mount,
 		Labels:        map[string]string{kopiurv1.LabelPolicy: kopiurv1.LabelValue(p.Name)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("snapshot %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	return job, nil
+}
+
+// sourceMount is where the mover sees the source. A device is never written to, and neither is an export.
+func sourceMount(w World, filedUnder string) moverjob.Mount {
+	source := SourceOf(w.Snapshot, w.Policy)
+	if source.NFS != nil {
+		return moverjob.Mount{NFS: source.NFS, Path: mountPath(filedUnder), ReadOnly: true}
+	}
+	claim := source.PVC.Name
+	if methodOf(w) != kopiurv1.CopyDirect {
+		claim = staging.ClaimName(w.Snapshot.Name)
+		if staged := w.Snapshot.Status.Staged; staged != nil && staged.PVCName != "" {
+			claim = staged.PVCName
+		}
+	}
+	if moverjob.IsBlock(w.Source, w.StagedClaim) {
+		return moverjob.Mount{Claim: claim, Path: work.SourceDevice, ReadOnly: true, Block: true}
+	}
+	return moverjob.Mount{Claim: claim, Path: mountPath(filedUnder), ReadOnly: source.ReadOnlyOrDefault(), PublishReadWrite: source.PublishesReadWrite()}
 }
 
 // taken are paths that the mover has for itself: those of its runtime, its own executable and its volumes. A mount over

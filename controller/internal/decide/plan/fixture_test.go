@@ -202,3 +202,18 @@ func specOf(t *testing.T, job *batchv1.Job) work.Spec {
 	require.Fail(t, "the Job has no work spec")
 	return work.Spec{}
 }
+
+// blocks makes the claim one without a file system.
+func blocks(w *plan.World) { w.Source.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }
+
+// published attaches the claim so that it could be written to.
+func published(w *plan.World) {
+	src := &w.Policy.Spec.Sources[0]
+	src.PVCPublicationReadOnly, src.AcknowledgeReadWritePublication = new(false), true
+}
+
+// exported makes the source an NFS export.
+func exported(w *plan.World) {
+	w.Policy.Spec.Sources = []kopiurv1.Source{{NFS: &kopiurv1.NFSVolume{Server: "nas.local", Path: "/volume1/photos"}}}
+	w.Source = nil
+}

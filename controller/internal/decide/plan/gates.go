@@ -5,7 +5,9 @@ package plan
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -182,6 +184,10 @@ func (g *walk) repository() {
 		g.hold(kind, v.Reason, 0, "%s", message)
 		return
 	}
+	if errs := validation.Publication(g.w.Policy, r.Spec).Errors; len(errs) > 0 {
+		g.hold("", kopiurv1.ReasonInvalidSpec, 0, "SnapshotPolicy %s: %s", g.w.Policy.Name, errs[0])
+		return
+	}
 	if v := g.w.RepositoryVolume; !v.Open {
 		g.hold(kind, v.Reason, 0, "%s", v.Message)
 		return
@@ -222,7 +228,12 @@ func (g *walk) credentials() {
 
 func (g *walk) source() {
 	const kind = kopiurv1.ConditionSourcePVCAvailable
-	name := SourceOf(g.w.Snapshot, g.w.Policy).PVC.Name
+	src := SourceOf(g.w.Snapshot, g.w.Policy)
+	if src.NFS != nil {
+		g.export(*src.NFS)
+		return
+	}
+	name := src.PVC.Name
 	if name == g.w.Repository.Needs().Claim {
 		// Also as a copy: each backup would store all those before it once more, until the volume is full.
 		g.hold("", kopiurv1.ReasonInvalidSpec, 0, "claim %s holds the repository itself: it cannot be its own source; name another claim in the sources of SnapshotPolicy %s", name, g.w.Policy.Name)
@@ -246,15 +257,28 @@ func (g *walk) source() {
 		g.hold(kind, kopiurv1.ReasonSourcePVCMissing, max(left, time.Second), "claim %s/%s, the source, does not exist", g.w.Snapshot.Namespace, name)
 		return
 	}
-	if c.Spec.VolumeMode != nil && *c.Spec.VolumeMode == corev1.PersistentVolumeBlock {
-		g.fail(kind, OpPrepare, kopiurv1.ReasonNotYetSupported, "claim %s is a block device: only file systems can be backed up", name)
+	if src.PublishesReadWrite() && moverjob.IsBlock(c) {
+		// Of a device nothing but its publication says that it is read-only.
+		g.fail(kind, OpPrepare, kopiurv1.ReasonInvalidSpec, "claim %s is a block device, which pvcPublicationReadOnly: false would let the mover write to: leave it out of SnapshotPolicy %s", name, g.w.Policy.Name)
 		return
 	}
-	if src := SourceOf(g.w.Snapshot, g.w.Policy); src.PVCSelector != nil && !expand.Selects(src, c) && !g.begun() {
+	if src.PVCSelector != nil && !expand.Selects(src, c) && !g.begun() {
 		g.fail(kind, OpPrepare, kopiurv1.ReasonSourceNotSelected, "claim %s is not among those that SnapshotPolicy %s selects: label it, or name another one in spec.source.target", name, g.w.Policy.Name)
 		return
 	}
 	g.pass(kind, kopiurv1.ReasonSourcePVCFound, "claim %s exists", name)
+}
+
+// export keeps a repository from being backed up into itself. Whether the export can be mounted only its node knows.
+func (g *walk) export(n kopiurv1.NFSVolume) {
+	fs := g.w.Repository.Spec.Backend.Filesystem
+	if fs == nil || fs.Volume == nil || fs.Volume.NFS == nil || fs.Volume.NFS.Server != n.Server {
+		return
+	}
+	a, b := path.Clean(fs.Volume.NFS.Path)+"/", path.Clean(n.Path)+"/"
+	if strings.HasPrefix(a, b) || strings.HasPrefix(b, a) || a == "//" || b == "//" {
+		g.hold("", kopiurv1.ReasonInvalidSpec, 0, "export %s:%s holds the repository itself: it cannot be its own source; name another one in the sources of SnapshotPolicy %s", n.Server, n.Path, g.w.Policy.Name)
+	}
 }
 
 // privilege builds the pod and asks what it needs. The pod is the same one that is started later, but for nothing.
@@ -283,7 +307,7 @@ func (g *walk) privilege() {
 
 // use keeps a mover from hanging Pending beside the only pod that a ReadWriteOncePod claim admits (acceptance A-9).
 func (g *walk) use() {
-	if !direct(g.w.Policy) || !slices.Contains(g.w.Source.Spec.AccessModes, corev1.ReadWriteOncePod) {
+	if g.w.Source == nil || methodOf(g.w) != kopiurv1.CopyDirect || !slices.Contains(g.w.Source.Spec.AccessModes, corev1.ReadWriteOncePod) {
 		return
 	}
 	if g.ask(AskUsers) {
@@ -343,20 +367,22 @@ func (g *walk) slot() {
 
 func isSlot(c metav1.Condition) bool { return c.Type == kopiurv1.ConditionRepositorySlotAvailable }
 
-func direct(p *kopiurv1.SnapshotPolicy) bool { return p.Spec.CopyMethod == kopiurv1.CopyDirect }
-
-// methodOf reads an absent copy method as the API's default.
-func methodOf(p *kopiurv1.SnapshotPolicy) kopiurv1.CopyMethod {
-	if p.Spec.CopyMethod == "" {
+// methodOf is how the source is copied. An absent method is the API's default, and what is no claim cannot be copied.
+func methodOf(w World) kopiurv1.CopyMethod {
+	switch {
+	case SourceOf(w.Snapshot, w.Policy).PVC == nil:
+		return kopiurv1.CopyDirect
+	case w.Policy.Spec.CopyMethod == "":
 		return kopiurv1.CopySnapshot
+	default:
+		return w.Policy.Spec.CopyMethod
 	}
-	return p.Spec.CopyMethod
 }
 
 // serves reports whether a copy is the one that the policy asks for now. One of another claim must never be used: its
 // data would be filed as that of the new one, and a restore would put it there.
 func serves(w World, staged kopiurv1.Staged) bool {
-	if staged.CopyMethod != methodOf(w.Policy) {
+	if staged.CopyMethod != methodOf(w) {
 		return false
 	}
 	r := w.Snapshot.Status.Resolved
@@ -366,7 +392,7 @@ func serves(w World, staged kopiurv1.Staged) bool {
 // staging is the last gate: behind it the mover starts.
 func (g *walk) staging() {
 	const kind = kopiurv1.ConditionSourceStaged
-	staged, method := g.w.Snapshot.Status.Staged, methodOf(g.w.Policy)
+	staged, method := g.w.Snapshot.Status.Staged, methodOf(g.w)
 	if staged != nil && !serves(g.w, *staged) {
 		g.p = unstage(g.w, g.p)
 		g.hold2(kind, "the policy was changed while the copy was made: the copy for copyMethod "+string(staged.CopyMethod)+" is being removed")
@@ -435,7 +461,7 @@ func (g *walk) choose() (staging.Choice, bool) {
 		return staging.Choice{}, false
 	}
 	in := g.w.Volume
-	in.Method, in.SnapshotClassName, in.Staging, in.Claim = methodOf(g.w.Policy), g.w.Policy.Spec.VolumeSnapshotClassName, g.w.Policy.Spec.Staging, g.w.Source
+	in.Method, in.SnapshotClassName, in.Staging, in.Claim = methodOf(g.w), g.w.Policy.Spec.VolumeSnapshotClassName, g.w.Policy.Spec.Staging, g.w.Source
 	choice, refusal := staging.Choose(in)
 	if refusal == nil {
 		return choice, true

@@ -68,11 +68,6 @@ func TestGates(t *testing.T) {
 		"the policy is suspended": {
 			world(func(w *plan.World) { w.Policy.Spec.Suspend = true }), wait, pending, kopiurv1.ReasonSuspended, "web is suspended", 0, "",
 		},
-		"the policy wants what this version cannot do": {
-			world(func(w *plan.World) {
-				w.Policy.Spec.Sources = append(w.Policy.Spec.Sources, kopiurv1.Source{NFS: &kopiurv1.NFSVolume{Server: "nas", Path: "/export"}})
-			}), wait, pending, kopiurv1.ReasonNotYetSupported, "spec.sources[1].nfs", 0, "",
-		},
 		"the policy has several repositories and none is picked": {
 			world(several), fail, failed, kopiurv1.ReasonInvalidSpec, "write one of Repository apps/nas, Repository apps/offsite", 0, plan.OpPrepare,
 		},
@@ -185,7 +180,28 @@ func TestGates(t *testing.T) {
 			world(func(w *plan.World) { w.Source = nil }, failedIn(plan.OpPrepare), changed, was(kopiurv1.ConditionSourcePVCAvailable, time.Hour)), wait, pending, kopiurv1.ReasonSourcePVCMissing, "claim apps/data", time.Second, "",
 		},
 		"a source that is a block device": {
-			world(func(w *plan.World) { w.Source.Spec.VolumeMode = new(corev1.PersistentVolumeBlock) }), fail, failed, kopiurv1.ReasonNotYetSupported, "block device", 0, plan.OpPrepare,
+			world(blocks), plan.Start, pending, "", "", 0, "",
+		},
+		"a block device that could be written to": {
+			world(blocks, published), fail, failed, kopiurv1.ReasonInvalidSpec, "would let the mover write to", 0, plan.OpPrepare,
+		},
+		"a claim published read-write beside a repository on a claim": {
+			world(published, func(w *plan.World) {
+				w.Repository.Spec.Backend = kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/r", Volume: &kopiurv1.RepositoryVolume{PVC: &kopiurv1.LocalRef{Name: "store"}}}}
+			}), wait, pending, kopiurv1.ReasonInvalidSpec, "the repository is on claim store", 0, "",
+		},
+		"an NFS export": {
+			world(exported), plan.Start, pending, "", "", 0, "",
+		},
+		"an NFS export that holds the repository": {
+			world(exported, func(w *plan.World) {
+				w.Repository.Spec.Backend = kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/r", Volume: &kopiurv1.RepositoryVolume{NFS: &kopiurv1.NFSVolume{Server: "nas.local", Path: "/volume1/photos/backups"}}}}
+			}), wait, pending, kopiurv1.ReasonInvalidSpec, "export nas.local:/volume1/photos holds the repository itself", 0, "",
+		},
+		"an NFS export of the server that the repository is on": {
+			world(exported, func(w *plan.World) {
+				w.Repository.Spec.Backend = kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/r", Volume: &kopiurv1.RepositoryVolume{NFS: &kopiurv1.NFSVolume{Server: "nas.local", Path: "/volume1/photos-backups"}}}}
+			}), plan.Start, pending, "", "", 0, "",
 		},
 		"a selected claim that is missing": {
 			world(selecting, func(w *plan.World) { w.Source = nil }), wait, pending, kopiurv1.ReasonSourcePVCMissing, "claim apps/data", 30 * time.Minute, "",
@@ -383,4 +399,89 @@ func TestASelectedClaim(t *testing.T) {
 		w.Policy.Spec.Sources[0].SourcePathStrategy = kopiurv1.SourcePathPVCNamespacedName
 	})
 	assert.Equal(t, "/pvc/apps/data", specOf(t, plan.Decide(w, now).Job).Operation.Snapshot.Identity.Path)
+}
+
+// TestADevice: a claim without a file system is read as a device, live or as its copy, and never writable.
+func TestADevice(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		w     plan.World
+		claim string
+	}{
+		"live": {world(blocks), "data"},
+		"live, whatever readOnly says": {world(blocks, func(w *plan.World) {
+			w.Policy.Spec.Sources[0].ReadOnly, w.Policy.Spec.Sources[0].AcknowledgeLiveMutation = new(false), true
+		}), "data"},
+		"its copy": {world(blocks, begun(), cut(true, 0), copied(corev1.ClaimBound, 0)), "one-src"},
+		"its copy, which outlived its source": {world(blocks, begun(), cut(true, 0), copied(corev1.ClaimBound, 0), func(w *plan.World) {
+			w.StagedClaim.Spec.VolumeMode, w.Source = w.Source.Spec.VolumeMode, nil
+		}), "one-src"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := plan.Decide(tc.w, now)
+			require.Equal(t, plan.Start, p.Action, p.Message)
+			op := specOf(t, p.Job).Operation.Snapshot
+			assert.Empty(t, op.Path)
+			assert.Equal(t, work.SourceDevice, op.DevicePath)
+			c := p.Job.Spec.Template.Spec.Containers[0]
+			require.Len(t, c.VolumeDevices, 1)
+			assert.Equal(t, work.SourceDevice, c.VolumeDevices[0].DevicePath)
+			found := false
+			for _, v := range p.Job.Spec.Template.Spec.Volumes {
+				if v.Name == c.VolumeDevices[0].Name {
+					found = true
+					assert.Equal(t, corev1.PersistentVolumeClaimVolumeSource{ClaimName: tc.claim, ReadOnly: true}, *v.PersistentVolumeClaim)
+				}
+			}
+			assert.True(t, found)
+		})
+	}
+}
+
+// TestPublishedReadWrite: the volume is attached writable and mounted read-only, and the mover looks for itself.
+func TestPublishedReadWrite(t *testing.T) {
+	t.Parallel()
+	w := world(published, func(w *plan.World) {
+		w.Snapshot.Spec.Mover = &kopiurv1.MoverSpec{PodSecurityContext: &corev1.PodSecurityContext{FSGroup: new(int64(1000))}}
+	})
+	p := plan.Decide(w, now)
+	require.Equal(t, plan.Start, p.Action, p.Message)
+	assert.True(t, specOf(t, p.Job).Operation.Snapshot.MustBeReadOnly)
+	pod := p.Job.Spec.Template.Spec
+	assert.Nil(t, pod.SecurityContext.FSGroup, "the kubelet would apply it to the application's files")
+	assert.Equal(t, []int64{1000}, pod.SecurityContext.SupplementalGroups, "and the mover may read by it all the same")
+	assert.Nil(t, p.Recorded.FSGroup)
+	for _, v := range pod.Volumes {
+		if v.PersistentVolumeClaim != nil {
+			assert.False(t, v.PersistentVolumeClaim.ReadOnly)
+		}
+	}
+	for _, m := range pod.Containers[0].VolumeMounts {
+		if m.Name == "source" {
+			assert.True(t, m.ReadOnly)
+		}
+	}
+}
+
+// TestAnExport: an NFS export is mounted read-only where it is filed, and nothing asks for a claim or makes a copy.
+func TestAnExport(t *testing.T) {
+	t.Parallel()
+	w := world(exported, func(w *plan.World) { w.Policy.Spec.CopyMethod = kopiurv1.CopySnapshot })
+	p := plan.Decide(w, now)
+	require.Equal(t, plan.Start, p.Action, p.Message)
+	assert.Equal(t, "/volume1/photos", specOf(t, p.Job).Operation.Snapshot.Path)
+	var nfs *corev1.NFSVolumeSource
+	for _, v := range p.Job.Spec.Template.Spec.Volumes {
+		if v.NFS != nil {
+			nfs = v.NFS
+		}
+	}
+	assert.Equal(t, &corev1.NFSVolumeSource{Server: "nas.local", Path: "/volume1/photos", ReadOnly: true}, nfs)
+	assert.Equal(t, []kopiurv1.ResolvedSource{{SourcePath: "/volume1/photos"}}, plan.ResolvedOf(w.Snapshot, w.Policy).Sources)
+
+	w.Policy.Spec.Sources[0].NFS.Path = "/"
+	spec := specOf(t, plan.Decide(w, now).Job)
+	assert.Equal(t, work.SourceDir, spec.Operation.Snapshot.Path, "the whole server is mounted at a folder of its own")
+	assert.Equal(t, "/", spec.Operation.Snapshot.Identity.Path)
 }

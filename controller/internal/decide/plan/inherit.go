@@ -104,6 +104,9 @@ func (g *walk) donor(from kopiurv1.InheritSecurityContextFrom) (pod *corev1.Pod,
 		}
 		name, what = from.WorkloadSelector.Container, "no running pod matches "+selector.String()
 		match = func(p *corev1.Pod) bool { return !selector.Empty() && selector.Matches(labels.Set(p.Labels)) }
+	case claim == nil:
+		name, what = from.PVCConsumer.Container, "the source is no claim that a pod could mount"
+		match = func(*corev1.Pod) bool { return false }
 	default:
 		name, what = from.PVCConsumer.Container, "no running pod mounts claim "+claim.Name
 		match = func(p *corev1.Pod) bool { return mountsClaim(p, claim.Name) }

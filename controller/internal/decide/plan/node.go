@@ -19,7 +19,7 @@ func (g *walk) node() {
 	if d := g.w.Repository.Spec.MoverDefaults; d != nil && d.SourceColocation != nil && d.SourceColocation.Mode != "" {
 		mode = d.SourceColocation.Mode
 	}
-	if mode == kopiurv1.ColocationDisabled || !direct(g.w.Policy) || g.w.Source == nil || !oneNode(g.w.Source) || g.ask(AskPods) {
+	if mode == kopiurv1.ColocationDisabled || g.w.Source == nil || methodOf(g.w) != kopiurv1.CopyDirect || !oneNode(g.w.Source) || g.ask(AskPods) {
 		return
 	}
 	for i := range g.w.Neighbours {

@@ -184,9 +184,14 @@ func (d *decision) startRestore() bool {
 	if t, err := time.Parse(time.RFC3339, pin.StartTime); err == nil {
 		op.StartTime = &t
 	}
+	target := moverjob.Mount{Claim: TargetClaim(d.Restore), Path: work.TargetDir}
+	if moverjob.IsBlock(d.Claim) {
+		target.Block, target.Path = true, work.TargetDevice
+		op.TargetPath, op.DevicePath = "", work.TargetDevice
+	}
 	return d.launch(attempt{
 		letter: "v", operation: work.Operation{Restore: op}, layer: d.Restore.Spec.Mover,
-		target:        &moverjob.Mount{Claim: TargetClaim(d.Restore), Path: work.TargetDir},
+		target:        &target,
 		failurePolicy: d.Restore.Spec.FailurePolicy, phase: kopiurv1.RestoreRestoring,
 		reason: kopiurv1.ReasonMoverStarting, message: "starting the mover",
 	})
