@@ -112,7 +112,9 @@ for module in "${modules[@]}"; do
 		run_go mover-rclone mover -tags "${tags:+$tags,}testing" -run '^TestRcloneStartsInTime$' ./internal/engine
 		if command -v node >/dev/null && command -v npm >/dev/null && [[ -x /usr/sbin/sshd ]]; then
 			# Built before they are timed, and not by six tests at once.
-			for server in versitygw fake-gcs-server rclone azurite; do hack/tool "$server" >/dev/null; done
+			for server in versitygw fake-gcs-server rclone azurite; do
+				hack/tool "$server" >/dev/null || set_up_failed "$server" "$server could not be built or installed"
+			done
 			# They wait for servers most of the time.
 			run_go mover-backends mover -parallel 8 -tags "${tags:+$tags,}testing,servers" ./internal/backends
 		else
