@@ -126,8 +126,9 @@ func volumesOf(r Request, cache work.Cache) (mountList, error) {
 			LocalObjectReference: corev1.LocalObjectReference{Name: ca.ConfigMapName}, Optional: new(true),
 		}})
 	}
-	// kopia's connection file holds the store's keys in clear: memory only.
-	l.add("the work folder", "work", work.WorkDir, false, emptyDir(new(resource.MustParse("16Mi")), corev1.StorageMediumMemory))
+	// kopia's connection file holds the store's keys in clear: memory only. The rest of the room is for the pieces of content
+	// that a restore has under way, which kopia would sync to a disk one by one.
+	l.add("the work folder", "work", work.WorkDir, false, emptyDir(new(resource.MustParse("64Mi")), corev1.StorageMediumMemory))
 	tmp := corev1.StorageMediumDefault
 	if spec.Backend.Rclone != nil {
 		tmp = corev1.StorageMediumMemory // rclone.conf lies there, with the remote's keys in it

@@ -17,6 +17,8 @@ import (
 // Mover is the mover, driven by work specs.
 type Mover struct {
 	Path string
+	// WorkDir is a folder in memory, as a mover pod has one; empty takes one on the disk.
+	WorkDir string
 	Settings
 }
 
@@ -101,12 +103,15 @@ func (m *Mover) Run(v *Vault, o work.Operation, check func(work.Result) error) m
 		Cache: work.Cache{ContentLimitBytes: int64(m.CacheMiB) << 20, MetadataLimitBytes: int64(m.CacheMiB) << 20},
 	}})
 	at := func(name string) string { return filepath.Join(v.Home, name) }
-	termination := at("termination-log")
+	termination, workDir := at("termination-log"), m.WorkDir
+	if workDir == "" {
+		workDir = at("work")
+	}
 	return measure.Command{
 		Path: m.Path, Dir: v.Home,
 		Args: []string{
 			"run", "--password-dir", at("password"), "--auth-dir", at("auth"), "--ca-dir", at("ca"), "--source-dir", at("source"),
-			"--destination-dir", at("destination"), "--cache-dir", at("cache"), "--work-dir", at("work"), "--termination-log", termination,
+			"--destination-dir", at("destination"), "--cache-dir", at("cache"), "--work-dir", workDir, "--termination-log", termination,
 		},
 		Env: []string{work.EnvSpec + "=" + spec},
 		Check: func([]byte) error {

@@ -68,7 +68,7 @@ func (f *runFlags) run(ctx context.Context, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Close(), os.RemoveAll(l.Work)) }()
+	defer func() { err = errors.Join(err, l.Close(), os.RemoveAll(l.Work), os.RemoveAll(l.Mover.WorkDir)) }()
 	for _, row := range left {
 		l.LeftOut(row.ID, "too long for the short form; make bench BENCH="+row.ID)
 	}
@@ -125,11 +125,17 @@ func (f *runFlags) prepare(ctx context.Context) (*rows.Lab, *report.Report, erro
 			return nil, nil, fmt.Errorf("--%s has to name the program", name) //nolint:err113 // read by people
 		}
 	}
-	l.Mover = &peers.Mover{Path: paths["mover"], Settings: s}
+	l.Mover = &peers.Mover{Path: paths["mover"], Settings: s, WorkDir: filepath.Join(inMemory, filepath.Base(work))}
+	if err := os.Mkdir(l.Mover.WorkDir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make a folder in memory: %w", err)
+	}
 	l.Kopia = &peers.Kopia{Path: paths["kopia"], Settings: s}
 	f.others(ctx, l)
 	return l, r, nil
 }
+
+// inMemory is where a mover pod's work folder would be.
+const inMemory = "/dev/shm"
 
 // others finds the programs that come with the distribution, and installs what is missing where it may.
 func (f *runFlags) others(ctx context.Context, l *rows.Lab) {

@@ -69,6 +69,25 @@ func TestEveryOperationIsThrottled(t *testing.T) {
 	}
 }
 
+// connected is a store in kopia's connection file, and what stands before it.
+type connected struct {
+	Type   string
+	Config struct {
+		Throttle work.Throttle
+		Storage  *connected
+	}
+}
+
+func (c connected) limits() work.Throttle {
+	if c.Type == "kopiur-readahead" {
+		c = *c.Config.Storage // what is read ahead is paid for like everything else
+	}
+	if c.Type != "kopiur-throttled" {
+		return work.Throttle{}
+	}
+	return c.Config.Throttle
+}
+
 // connections counts the connections that are open, and those of them that have limits.
 func (p *pod) connections(limits work.Throttle) (all, limited int) {
 	_ = filepath.WalkDir(p.work, func(path string, d fs.DirEntry, err error) error {
@@ -80,13 +99,8 @@ func (p *pod) connections(limits work.Throttle) (all, limited int) {
 			return nil //nolint:nilerr // it may just go away
 		}
 		all++
-		var c struct {
-			Storage struct {
-				Type   string
-				Config struct{ Throttle work.Throttle }
-			}
-		}
-		if json.Unmarshal(b, &c) == nil && c.Storage.Type == "kopiur-throttled" && c.Storage.Config.Throttle == limits {
+		var c struct{ Storage connected }
+		if json.Unmarshal(b, &c) == nil && c.Storage.limits() == limits {
 			limited++
 		}
 		return nil

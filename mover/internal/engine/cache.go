@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kopia/kopia/repo/blob"
 	"github.com/kopia/kopia/repo/content"
 	"golang.org/x/sys/unix"
 )
@@ -24,6 +25,9 @@ type Cache struct {
 	ContentBytes int64
 	// MetadataBytes is for folders and for index blobs, half each.
 	MetadataBytes int64
+	// Once says that content is read once. Kopia syncs every piece that it caches, and cannot be told to cache folders and no
+	// content: what it keeps of content is then a few pieces in memory, and the room on the volume is used to read ahead.
+	Once bool
 	// Advise is told, in a sentence for the user, when the cache cannot be used.
 	Advise func(sentence string)
 }
@@ -31,6 +35,9 @@ type Cache struct {
 const (
 	// minCacheBytes is the floor of each cache: below it kopia reads the same index again for every directory.
 	minCacheBytes = 32 << 20
+	// memoryContents bounds the pieces that are kept in memory, which is the pod's.
+	memoryContents = 8 << 20
+	contentsDir    = "contents"
 	// sweepAge is how young what a cache holds may be and still go. Kopia spares what is younger than a day, and its cache
 	// of index blobs has no other limit: it fills a volume in an hour (G-1).
 	sweepAge = time.Minute
@@ -43,6 +50,9 @@ func (c Cache) options() *content.CachingOptions {
 		return &content.CachingOptions{}
 	}
 	data, meta := max(c.ContentBytes, minCacheBytes), max(c.MetadataBytes/2, minCacheBytes)
+	if c.Once {
+		data = memoryContents
+	}
 	return &content.CachingOptions{
 		CacheDirectory:        c.Dir,
 		ContentCacheSizeBytes: data, ContentCacheSizeLimitBytes: data,
@@ -50,6 +60,53 @@ func (c Cache) options() *content.CachingOptions {
 		MinMetadataSweepAge: content.DurationSeconds(sweepAge.Seconds()),
 		MinIndexSweepAge:    content.DurationSeconds((10 * sweepAge).Seconds()),
 	}
+}
+
+// place puts what kopia caches of content into memory where that was asked for, and takes away what an earlier mover, which
+// may have been killed, has left there: kopia does not open a cache whose folder is a link to nothing.
+func (c Cache) place(memory string) error {
+	if c.Dir == "" {
+		return nil
+	}
+	at := filepath.Join(c.Dir, contentsDir)
+	if st, err := os.Lstat(at); err == nil && (c.Once || !st.IsDir()) {
+		if err := os.RemoveAll(at); err != nil {
+			return &fs.PathError{Op: "prepare", Path: at, Err: err}
+		}
+	}
+	if !c.Once {
+		return nil
+	}
+	to, err := filepath.Abs(filepath.Join(memory, contentsDir))
+	if err == nil {
+		err = os.RemoveAll(to)
+	}
+	if err == nil {
+		err = os.Mkdir(to, 0o700)
+	}
+	if err == nil {
+		err = os.Symlink(to, at)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "prepare", Path: at, Err: err} // of the cache, which can be done without
+	}
+	return nil
+}
+
+// leave takes the memory back.
+func (c Cache) leave(memory string) {
+	if c.Once && c.Dir != "" {
+		_ = os.Remove(filepath.Join(c.Dir, contentsDir))
+		_ = os.RemoveAll(filepath.Join(memory, contentsDir))
+	}
+}
+
+// ahead is the connection to a store of which is read ahead.
+func (c Cache) ahead(ci blob.ConnectionInfo) blob.ConnectionInfo {
+	if !c.Once || c.Dir == "" {
+		return ci
+	}
+	return blob.ConnectionInfo{Type: packType, Config: &readAheadOptions{Storage: ci, Dir: c.Dir, Limit: c.ContentBytes}}
 }
 
 // usable looks at the cache before kopia does, and empties it once when it is full. Where it cannot be used the work goes
@@ -101,7 +158,7 @@ func (c Cache) probe() error {
 const probeBytes = 256 << 10
 
 // kopiaCaches are the folders that kopia makes in its cache.
-var kopiaCaches = map[string]bool{"contents": true, "metadata": true, "indexes": true, "index-blobs": true, "blob-list": true, "own-writes": true}
+var kopiaCaches = map[string]bool{contentsDir: true, "metadata": true, "indexes": true, "index-blobs": true, "blob-list": true, "own-writes": true}
 
 // without is no cache, and the reason.
 func (c Cache) without(err error) Cache {

@@ -49,6 +49,7 @@ type Repository struct {
 	rep     repo.DirectRepository
 	storage Storage
 	config  string
+	leave   func() // what was only for this connection
 	fatal   atomic.Pointer[error]
 	clock   Clock
 	// ConnectTime is how long probe and open took.
@@ -107,11 +108,14 @@ func (c Connection) vanishedIfPinned(err error) error {
 }
 
 func (c Connection) open(ctx context.Context) (*Repository, error) {
+	if err := c.Cache.place(c.WorkDir); err != nil {
+		return nil, err
+	}
 	path, err := c.writeConfig()
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{storage: c.Storage, config: path, clock: c.Clock}
+	r := &Repository{storage: c.Storage, config: path, clock: c.Clock, leave: func() { c.Cache.leave(c.WorkDir) }}
 	rep, err := repo.Open(ctx, path, c.Password, &repo.Options{
 		DoNotWaitForUpgrade:  true, // an upgrade lock is an answer, not a reason to hang
 		DisableRepositoryLog: true, // log blobs in the user's bucket are of no use to anyone here
@@ -120,12 +124,14 @@ func (c Connection) open(ctx context.Context) (*Repository, error) {
 	})
 	if err != nil {
 		_ = os.Remove(path)
+		r.leave()
 		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	direct, ok := rep.(repo.DirectRepository)
 	if !ok {
 		_ = rep.Close(ctx)
 		_ = os.Remove(path)
+		r.leave()
 		return nil, fmt.Errorf("open repository: unexpected kind %T", rep)
 	}
 	r.rep = direct
@@ -153,7 +159,7 @@ func (c Connection) writeConfig() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ci = c.Throttle.wrap(ci)
+	ci = c.Cache.ahead(c.Throttle.wrap(ci))
 	lc := repo.LocalConfig{
 		Storage: &ci,
 		Caching: c.Cache.options(),
@@ -188,6 +194,7 @@ func (r *Repository) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	err := r.rep.Close(ctx)
+	r.leave()
 	if rerr := os.Remove(r.config); err == nil && !errors.Is(rerr, os.ErrNotExist) {
 		err = rerr
 	}

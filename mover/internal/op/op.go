@@ -75,9 +75,9 @@ func (e Env) Connection(r work.Repository, m Mode) (engine.Connection, error) {
 	c.ReadOnly = c.ReadOnly || bool(m)
 	c.Cache = backend.Cache(r.Cache, e.CacheDir, e.CacheBytes)
 	c.Cache.Advise = e.Warn
+	c.Cache.Once = e.ReadsOnce
 	if e.ReadsOnce && c.Storage.Filesystem != nil {
-		// The repository is as near as a cache, and kopia syncs every piece that it caches: restoring small files took
-		// seven times as long. (A cache for metadata alone is not possible: kopia then has none and uses it all the same.)
+		// The repository is as near as a cache.
 		c.Cache = engine.Cache{}
 	}
 	if e.FreshCache && c.Cache.Dir != "" {
