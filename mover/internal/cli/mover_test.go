@@ -178,8 +178,9 @@ func (p *pod) mover(s work.Spec) *exec.Cmd {
 // blobs counts the blobs of the repository whose name begins with a prefix: p for data, q for metadata.
 func (p *pod) blobs(prefix string) int {
 	n := 0
+	// What kopia is writing has another ending.
 	_ = filepath.WalkDir(p.repo, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasPrefix(strings.ReplaceAll(strings.TrimPrefix(path, p.repo), "/", ""), prefix) {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".f") && strings.HasPrefix(strings.ReplaceAll(strings.TrimPrefix(path, p.repo), "/", ""), prefix) {
 			n++
 		}
 		return nil
