@@ -33,6 +33,9 @@ const (
 	ConditionGroupSnapshotSupported = "GroupSnapshotSupported"
 	// ConditionScratchStorageClassIgnored: verification.deep.storageClassName is set without a capacity, and has no effect.
 	ConditionScratchStorageClassIgnored = "ScratchStorageClassIgnored"
+	// ConditionVerified: the last verification read back what was stored. It is False where one could not, and Unknown
+	// where none has come to an answer. Ready does not depend on it: backups go on.
+	ConditionVerified = "Verified"
 )
 
 // Conditions of schedules.

@@ -125,6 +125,30 @@ const (
 	// ReasonScratchNotWritable is set when a deep verification could not write to its scratch volume. Set
 	// mover.podSecurityContext.fsGroup.
 	ReasonScratchNotWritable = "ScratchNotWritable"
+	// ReasonVerified is set when the last verification of every kind that the policy asks for read back what was stored.
+	// Nothing to do.
+	ReasonVerified = "Verified"
+	// ReasonVerificationPending is set until the first verification has run. The message says when it is due.
+	ReasonVerificationPending = "VerificationPending"
+	// ReasonWaitingForFirstSnapshot is set while there is no complete snapshot to verify. It goes on by itself.
+	ReasonWaitingForFirstSnapshot = "WaitingForFirstSnapshot"
+	// ReasonVerificationFailed is set when a verification found that stored data is missing or damaged. The message has
+	// the number of errors, the mover's log the paths. Make a new backup elsewhere first, then follow the runbook.
+	ReasonVerificationFailed = "VerificationFailed"
+	// ReasonVerificationCheckFailed is set when the program of verification.deep.check did not accept what was restored.
+	// status.verificationRuns has the end of its log.
+	ReasonVerificationCheckFailed = "VerificationCheckFailed"
+	// ReasonVerificationRejected is set when a verification found no errors and successExpr gave false. The message has
+	// the numbers: correct the expression, or find out why they are not as expected.
+	ReasonVerificationRejected = "VerificationRejected"
+	// ReasonVerificationUnproven is set when a verification came to no answer: the store did not answer, its time was up,
+	// its pod did not start. It is tried again after an hour; if it stays so, the message says what to look at.
+	ReasonVerificationUnproven = "VerificationUnproven"
+	// ReasonVerificationWaiting is set while another verification reads from the same repository. It goes on by itself.
+	ReasonVerificationWaiting = "VerificationWaiting"
+	// ReasonScratchStorageClassIgnored is set where verification.deep.storageClassName is set and no capacity, neither there
+	// nor in the repository's moverDefaults.scratch. Set a capacity, or leave the class out.
+	ReasonScratchStorageClassIgnored = "ScratchStorageClassIgnored"
 	// ReasonInvalidSchedule is set where cron, timezone or jitter cannot be read. The message says which.
 	ReasonInvalidSchedule = "InvalidSchedule"
 )

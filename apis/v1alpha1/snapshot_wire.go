@@ -33,6 +33,8 @@ const (
 	AnnotationPrunedBy = prefix + "pruned-by"
 	// AnnotationPinTarget says whether a pin Job pins or unpins: "true" or "false".
 	AnnotationPinTarget = prefix + "pin-target"
+	// AnnotationVerifyPolicy names the policy, as namespace/name, that a verification Job runs for.
+	AnnotationVerifyPolicy = prefix + "verify-policy"
 	// AnnotationVerifySlot holds the time in whose name a verification Job runs.
 	AnnotationVerifySlot = prefix + "verify-slot"
 )
@@ -80,6 +82,8 @@ const (
 
 // Copies of credentials.
 const (
+	// ComponentVerify marks what a verification made.
+	ComponentVerify = "verify"
 	// ComponentCredentials marks them.
 	ComponentCredentials = "credentials"
 	// LabelCredentialsScope with CredentialsScopeClusterRepository says whose they are.

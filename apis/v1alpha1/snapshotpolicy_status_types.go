@@ -50,6 +50,80 @@ type RepositoryVerified struct {
 	LastVerified string `json:"lastVerified,omitempty"`
 }
 
+// VerificationTier is quick or deep.
+// +kubebuilder:validation:Enum=quick;deep
+type VerificationTier string
+
+// Tiers of verification.
+const (
+	VerificationQuick VerificationTier = "quick"
+	VerificationDeep  VerificationTier = "deep"
+)
+
+// VerificationOutcome is what became of a run.
+// +kubebuilder:validation:Enum=Succeeded;Failed;Unproven
+type VerificationOutcome string
+
+// Outcomes of a verification.
+const (
+	// VerificationSucceeded: what was stored can be read back.
+	VerificationSucceeded VerificationOutcome = "Succeeded"
+	// VerificationFailed: it cannot, or does not satisfy the check or successExpr.
+	VerificationFailed VerificationOutcome = "Failed"
+	// VerificationUnproven: the run did not get to an answer, for a reason that says nothing about the data.
+	VerificationUnproven VerificationOutcome = "Unproven"
+)
+
+// VerificationRun is what the verification of one tier and repository did, and when it is due again.
+type VerificationRun struct {
+	// tier of the verification.
+	Tier VerificationTier `json:"tier"`
+	// repository whose snapshots are verified.
+	Repository RepositoryRef `json:"repository"`
+	// nextScheduledAt is when the next run is due, its jitter included.
+	// +optional
+	NextScheduledAt string `json:"nextScheduledAt,omitempty"`
+	// schedule that nextScheduledAt follows from: cron, time zone and jitter.
+	// +optional
+	Schedule string `json:"schedule,omitempty"`
+	// job of the run that is under way.
+	// +optional
+	Job string `json:"job,omitempty"`
+	// lastRunAt is the end of the last run, whatever became of it.
+	// +optional
+	LastRunAt string `json:"lastRunAt,omitempty"`
+	// lastHandledAt is the newest due time that was dealt with.
+	// +optional
+	LastHandledAt string `json:"lastHandledAt,omitempty"`
+	// outcome of the last run.
+	// +optional
+	Outcome VerificationOutcome `json:"outcome,omitempty"`
+	// reason of the outcome, as the condition Verified has it.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message about the last run for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// consecutiveFailures in the present row: runs that did not succeed.
+	// +optional
+	ConsecutiveFailures int32 `json:"consecutiveFailures,omitempty"`
+	// snapshots that the last run looked at.
+	// +optional
+	Snapshots int64 `json:"snapshots,omitempty"`
+	// files it looked at.
+	// +optional
+	Files int64 `json:"files,omitempty"`
+	// bytes of these files.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// errors it found.
+	// +optional
+	Errors int64 `json:"errors,omitempty"`
+	// logTail is the end of what verification.deep.check printed, where it failed.
+	// +optional
+	LogTail string `json:"logTail,omitempty"`
+}
+
 // PolicyRetentionStatus is what retention did.
 type PolicyRetentionStatus struct {
 	// activeSnapshotCount of snapshots that are kept.
@@ -122,6 +196,11 @@ type SnapshotPolicyStatus struct {
 	// verificationStamps maps tier and repository to the end of the last verification.
 	// +optional
 	VerificationStamps map[string]string `json:"verificationStamps,omitempty"`
+	// verificationRuns has one entry for each tier and repository.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	VerificationRuns []VerificationRun `json:"verificationRuns,omitempty"`
 	// retention is what it did.
 	// +optional
 	Retention *PolicyRetentionStatus `json:"retention,omitempty"`

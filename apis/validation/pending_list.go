@@ -45,7 +45,6 @@ func repositoryPending() []pendingField {
 		{path: "spec.scheduleDefaults", instead: "nothing runs on a schedule"},
 		{path: "spec.moverDefaults.cache.mode", only: []any{"Persistent"}, instead: noKeptCache},
 		{path: "spec.moverDefaults.cache.storageClassName", instead: noKeptCache},
-		{path: "spec.moverDefaults.scratch", instead: "nothing is verified by restoring it"},
 	}
 	return out
 }
@@ -59,8 +58,6 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.sources.stream", instead: "write the output to a volume and back that up", blocks: true},
 		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
 		{path: "spec.retention", instead: "every snapshot is kept"},
-		{path: "spec.verification.quick", instead: "snapshots are not verified; restore one now and then"},
-		{path: "spec.verification.deep", instead: "snapshots are not verified; restore one now and then"},
 		{path: "spec.adoption", instead: "snapshots made by others get no object"},
 	}...),
 	"Snapshot": append(moverPending("spec.mover"), []pendingField{

@@ -96,6 +96,7 @@ func gauges() []metrics.Source {
 		metrics.Phases(),
 		repository.Gauges(),
 		deletion.Gauges(),
+		snapshotpolicy.Gauges(),
 	}
 }
 

@@ -45,11 +45,22 @@ type Mount struct {
 	PublishReadWrite bool
 }
 
+// Scratch is a volume for what is looked at and thrown away: a claim of the pod's own where it has a size, which goes with
+// the pod; else a folder of the node.
+type Scratch struct {
+	Size *resource.Quantity
+	// StorageClass of the claim; the cluster's default where it is empty.
+	StorageClass string
+}
+
 // Request is all that a mover Job is made from.
 type Request struct {
 	// Owner gets the owner reference; GVK is its kind.
 	Owner metav1.Object
 	GVK   schema.GroupVersionKind
+	// For is the object that the work is done for, where that is not the owner, which has to be in the Job's namespace: it
+	// gives the name, the request's id and the label by which the Job is found.
+	For metav1.Object
 	// Letter starts the Job's name: r for repositories, s for snapshots, q for resolutions, v for restores.
 	Letter string
 	// Attempt tells one Job of the owner's operation from the next.
@@ -69,6 +80,8 @@ type Request struct {
 	DefaultDeadlineSeconds int64
 	Source                 *Mount
 	Target                 *Mount
+	// Scratch is a volume that lives as long as the pod, for what is restored only to be looked at.
+	Scratch *Scratch
 	// Labels are added to Job and pod.
 	Labels map[string]string
 }
@@ -94,7 +107,7 @@ func Build(r Request) (*batchv1.Job, error) {
 	}
 	deadline := deadlineOf(r)
 	spec := work.Spec{
-		RequestID:  string(r.Owner.GetUID()),
+		RequestID:  string(r.subject().GetUID()),
 		Repository: r.Repository.work(cache),
 		Deadline:   deadline,
 		Operation:  r.Operation,
@@ -107,7 +120,7 @@ func Build(r Request) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build mover job: %w", err)
 	}
-	security := Merge(r.Target != nil, r.Repository.Spec.Backend.Filesystem != nil, LayersOf(r.Repository, r.Inherited, r.Layers...)...)
+	security := Merge(r.Target != nil || r.Scratch != nil, r.Repository.Spec.Backend.Filesystem != nil, LayersOf(r.Repository, r.Inherited, r.Layers...)...)
 	if r.publishesReadWrite() {
 		security.DropFSGroup()
 	}
@@ -144,7 +157,7 @@ func Build(r Request) (*batchv1.Job, error) {
 	}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            Name(r.Letter, r.Owner.GetName(), r.Owner.GetUID(), op, r.Attempt),
+			Name:            Name(r.Letter, r.subject().GetName(), r.subject().GetUID(), op, r.Attempt),
 			Namespace:       r.Namespace,
 			Labels:          labels,
 			OwnerReferences: []metav1.OwnerReference{ownerRef(r)},
@@ -166,6 +179,14 @@ func Build(r Request) (*batchv1.Job, error) {
 }
 
 func (r Request) publishesReadWrite() bool { return r.Source != nil && r.Source.PublishReadWrite }
+
+// subject is the object that the work is done for.
+func (r Request) subject() metav1.Object {
+	if r.For != nil {
+		return r.For
+	}
+	return r.Owner
+}
 
 // ownerRef leaves out blockOwnerDeletion: clusters that enforce it would ask for the right to update finalizers of our
 // kinds, and nothing here needs the owner to outlive its Jobs.
@@ -204,7 +225,7 @@ func labelsOf(r Request, op string) map[string]string {
 	out[kopiurv1.LabelManagedBy] = kopiurv1.ManagedByValue
 	out[kopiurv1.LabelComponent] = kopiurv1.ComponentMover
 	out[kopiurv1.LabelOperation] = op
-	out[kopiurv1.LabelOwnerUID] = string(r.Owner.GetUID())
+	out[kopiurv1.LabelOwnerUID] = string(r.subject().GetUID())
 	// Whoever looks after the repository learns from the others' movers, and counts them.
 	out[kopiurv1.LabelRepositoryUID] = string(r.Repository.UID)
 	return out

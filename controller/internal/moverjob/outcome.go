@@ -219,28 +219,27 @@ func Hangs(p *corev1.Pod, now time.Time) bool {
 	return p.DeletionTimestamp != nil && now.Sub(p.DeletionTimestamp.Time) >= nodeLostAfter
 }
 
-func terminated(p *corev1.Pod) *corev1.ContainerStateTerminated {
-	for i := range p.Status.ContainerStatuses {
-		if c := &p.Status.ContainerStatuses[i]; c.Name == Container {
-			return c.State.Terminated
+// mover is the state of the mover's container. Before a program of the user's own it is an init container.
+func mover(p *corev1.Pod) corev1.ContainerState {
+	for _, c := range slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses) {
+		if c.Name == Container {
+			return c.State
 		}
 	}
-	return nil
+	return corev1.ContainerState{}
 }
 
+func terminated(p *corev1.Pod) *corev1.ContainerStateTerminated { return mover(p).Terminated }
+
 func started(p *corev1.Pod) bool {
-	for i := range p.Status.ContainerStatuses {
-		if c := &p.Status.ContainerStatuses[i]; c.Name == Container {
-			return c.State.Running != nil || c.State.Terminated != nil
-		}
-	}
-	return false
+	s := mover(p)
+	return s.Running != nil || s.Terminated != nil
 }
 
 // waitingFor is the pod's own reason for not running.
 func waitingFor(p *corev1.Pod) string {
-	for i := range p.Status.ContainerStatuses {
-		if w := p.Status.ContainerStatuses[i].State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" {
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
 			return "pod " + p.Name + ": " + w.Reason + ": " + w.Message
 		}
 	}

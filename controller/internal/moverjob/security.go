@@ -211,3 +211,14 @@ func mergePod(dst, src *corev1.PodSecurityContext) {
 		dst.Sysctls = src.Sysctls
 	}
 }
+
+// Behind is the security context of a program that a user puts behind a mover: the mover's user and groups and the hardened
+// base, without the mover's capabilities, and over it what the user asks for. What that amounts to is for the privilege
+// gate to judge.
+func Behind(mover, asked *corev1.SecurityContext) *corev1.SecurityContext {
+	s := Security{Container: *mover.DeepCopy()}
+	s.Container.Capabilities = &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}
+	mergeContainer(&s.Container, asked)
+	rootWithoutSayingSo(&s, []Layer{{Container: asked}})
+	return &s.Container
+}

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
@@ -16,6 +17,9 @@ import (
 
 // TargetVolume is the name of the volume that a restore writes into.
 const TargetVolume = "target"
+
+// ScratchVolume is the name of the volume that a deep verification restores into.
+const ScratchVolume = "scratch"
 
 // tmpDir is the only writable folder of a mover besides cache, work folder and target.
 const tmpDir = "/tmp"
@@ -152,6 +156,9 @@ func volumesOf(r Request, cache work.Cache) (mountList, error) {
 		}
 		l.mount("the target", TargetVolume, *m)
 	}
+	if s := r.Scratch; s != nil {
+		l.add("the scratch volume", ScratchVolume, work.ScratchDir, false, s.source(r))
+	}
 	return l, l.err
 }
 
@@ -164,6 +171,26 @@ func IsBlock(claims ...*corev1.PersistentVolumeClaim) bool {
 		}
 	}
 	return false
+}
+
+func (s Scratch) source(r Request) corev1.VolumeSource {
+	if s.Size == nil {
+		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+	}
+	spec := corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *s.Size}},
+	}
+	if s.StorageClass != "" {
+		spec.StorageClassName = &s.StorageClass
+	}
+	return corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+			kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue, kopiurv1.LabelComponent: kopiurv1.ComponentMover,
+			kopiurv1.LabelOwnerUID: string(r.subject().GetUID()),
+		}},
+		Spec: spec,
+	}}}
 }
 
 // claim mounts a claim. readOnly is set at the volume too: the kubelet would otherwise apply the pod's fsGroup to it.

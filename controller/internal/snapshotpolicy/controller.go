@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package snapshotpolicy reconciles SnapshotPolicies: it says whether snapshots of a policy can be made, under which
-// identity they are filed, and when the last one succeeded. It starts nothing.
+// identity they are filed, and when the last one succeeded. What was stored is verified on the policy's schedules; it
+// starts nothing else.
 package snapshotpolicy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -44,7 +47,11 @@ const actionReconcile = "Reconcile"
 const nextTurn = 100 * time.Millisecond
 
 // Reconciler of SnapshotPolicies.
-type Reconciler struct{ deps.Deps }
+type Reconciler struct {
+	deps.Deps
+
+	turnstile turnstile
+}
 
 // Setup adds the reconciler to a manager.
 func Setup(mgr ctrl.Manager, d deps.Deps) error {
@@ -61,6 +68,9 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 		Watches(&kopiurv1.ClusterRepository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindSnapshotPolicy))).
 		WatchesMetadata(index.Metadata(mapper.KindNamespace), handler.EnqueueRequestsFromMapFunc(index.Core(c, mapper.KindSnapshotPolicy, mapper.KindNamespace)),
 			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		Watches(&batchv1.Job{}, index.Coalesced(policyOfJob)).
+		Watches(&batchv1.Job{}, index.Coalesced(r.waiting)).
+		Watches(&corev1.Pod{}, index.Coalesced(policyOfPod(c))).
 		WithOptions(r.ControllerOptions())
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("add the reconciler of SnapshotPolicy: %w", err)
@@ -160,7 +170,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.act(obj, p, policy.Judge(obj, claims, seen))
+	v := policy.Judge(obj, claims, seen)
+	after, err := r.verify(ctx, obj, p, seen, v)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return sooner(after, r.act(obj, p, v))
+}
+
+// sooner is the end of a reconcile that has to come back after a time, whatever its verdict; zero is no such time.
+func sooner(after time.Duration, err error) (ctrl.Result, error) {
+	if after <= 0 {
+		return ctrl.Result{}, err
+	}
+	var w loop.Wait
+	var s loop.Stall
+	switch {
+	case err == nil:
+		return ctrl.Result{RequeueAfter: after}, nil
+	case errors.As(err, &w):
+		w.After = min(after, loop.WaitHeartbeat)
+		return ctrl.Result{}, w
+	case errors.As(err, &s):
+		s.After = min(after, loop.StallHeartbeat)
+		return ctrl.Result{}, s
+	}
+	return ctrl.Result{}, err
 }
 
 // observe reads the policy's repositories, and what the policies of each have to do with this one.

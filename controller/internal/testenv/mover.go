@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -182,13 +183,46 @@ func (a *actor) pod(attempt int, spec work.Spec) (exit int32, gone bool, err err
 	if play.PodGone {
 		return exit, false, a.removePod(pod)
 	}
-	phase, reason := corev1.PodSucceeded, "Completed"
+	phase := corev1.PodSucceeded
 	if exit != 0 {
-		phase, reason = corev1.PodFailed, "Error"
+		phase = corev1.PodFailed
 	}
-	return exit, false, a.podStatus(pod, phase, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+	end := ended(exit, message, started)
+	if exit == 0 && len(pod.Spec.InitContainers) > 0 {
+		return a.check(pod, play, end)
+	}
+	return exit, false, a.podStatus(pod, phase, end)
+}
+
+func ended(exit int32, message string, started metav1.Time) corev1.ContainerState {
+	reason := "Completed"
+	if exit != 0 {
+		reason = "Error"
+	}
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		ExitCode: exit, Reason: reason, Message: message, StartedAt: started, FinishedAt: metav1.Now(),
-	}})
+	}}
+}
+
+// check plays the user's program behind a mover that has ended so. Its failure is the Job's, by the rule about it.
+func (a *actor) check(pod *corev1.Pod, play Play, mover corev1.ContainerState) (exit int32, gone bool, err error) {
+	started := metav1.Now()
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}}
+	if err := a.podStatus(pod, corev1.PodRunning, mover, running); err != nil {
+		return 0, false, err
+	}
+	if play.CheckHold != nil {
+		select {
+		case <-play.CheckHold:
+		case <-a.ctx.Done():
+			return 0, true, nil
+		}
+	}
+	phase := corev1.PodSucceeded
+	if play.Check != 0 {
+		phase, exit = corev1.PodFailed, work.ExitPermanent
+	}
+	return exit, false, a.podStatus(pod, phase, mover, ended(play.Check, "", started))
 }
 
 func ending(p Play) (string, int32, error) {
@@ -223,13 +257,25 @@ func (a *actor) createPod(attempt int) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-func (a *actor) podStatus(pod *corev1.Pod, phase corev1.PodPhase, state corev1.ContainerState) error {
+// podStatus sets the state of the mover, and behind it that of the user's program where there is one.
+func (a *actor) podStatus(pod *corev1.Pod, phase corev1.PodPhase, mover corev1.ContainerState, check ...corev1.ContainerState) error {
 	pod.Status.Phase = phase
 	pod.Status.StartTime = new(metav1.Now())
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image, State: state,
-		Ready: state.Running != nil, Started: new(state.Running != nil),
-	}}
+	of := func(c corev1.Container, state corev1.ContainerState) []corev1.ContainerStatus {
+		return []corev1.ContainerStatus{{
+			Name: c.Name, Image: c.Image, State: state, Ready: state.Running != nil, Started: new(state.Running != nil),
+		}}
+	}
+	if len(pod.Spec.InitContainers) == 0 {
+		pod.Status.ContainerStatuses = of(pod.Spec.Containers[0], mover)
+	} else {
+		pod.Status.InitContainerStatuses = of(pod.Spec.InitContainers[0], mover)
+		state := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
+		if len(check) > 0 {
+			state = check[0]
+		}
+		pod.Status.ContainerStatuses = of(pod.Spec.Containers[0], state)
+	}
 	return a.env.Client.Status().Update(a.ctx, pod)
 }
 
@@ -296,9 +342,12 @@ func finished(job *batchv1.Job) bool {
 }
 
 func specOf(job *batchv1.Job) (work.Spec, error) {
-	for _, e := range job.Spec.Template.Spec.Containers[0].Env {
-		if e.Name == work.EnvSpec {
-			return work.DecodeSpec(e.Value)
+	pod := job.Spec.Template.Spec
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		for _, e := range c.Env {
+			if e.Name == work.EnvSpec {
+				return work.DecodeSpec(e.Value)
+			}
 		}
 	}
 	return work.Spec{}, fmt.Errorf("no %s in the pod template", work.EnvSpec)

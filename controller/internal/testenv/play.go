@@ -35,6 +35,10 @@ type Play struct {
 	Stuck string
 	// PodGone deletes its pod before anybody can read the result.
 	PodGone bool
+	// Check is the exit code of the user's program behind a mover that succeeds, 0 where it is left out; CheckHold keeps
+	// that running until the channel is closed.
+	Check     int32
+	CheckHold <-chan struct{}
 	// DeadlineKilled ends it by the Job's own deadline, which deletes the pod.
 	DeadlineKilled bool
 }
@@ -63,10 +67,30 @@ func Succeed(c Call) Play {
 	case op.Delete != nil:
 		n := len(op.Delete.Members)
 		r.Delete = &work.DeleteResult{Deleted: int64(n), Outcomes: work.DeleteOutcomes(strings.Repeat(string(work.DeleteDone), n))}
+	case op.Verify != nil:
+		r.Verify = verified(*op.Verify, r.StartTime)
+	case op.Maintain != nil:
+		r.Maintain = &work.MaintainResult{
+			Mode: op.Maintain.Mode, Owner: c.Spec.Repository.Username + "@" + c.Spec.Repository.Hostname,
+			ReclaimedBytes: 1 << 20, ReclaimedBlobs: 3, IndexBlobCount: 2,
+		}
 	case op.Restore != nil:
 		r.Restore = &work.RestoreResult{SnapshotID: op.Restore.SnapshotID, FilesRestored: 3, DirsRestored: 1, BytesRestored: 4096, Ownership: work.Ownership{Applied: 4}}
 	}
 	return Play{Result: r}
+}
+
+// verified is a verification that finds everything as it should be.
+func verified(v work.Verify, at time.Time) *work.VerifyResult {
+	out := &work.VerifyResult{Tier: work.TierQuick, Snapshots: 2, Files: 6, Bytes: 8192}
+	if len(v.Identities) > 0 {
+		out.Snapshot = &work.VerifiedSnapshot{SnapshotID: "knewest", Identity: v.Identities[0], StartTime: at, EndTime: at}
+	}
+	if v.Deep != nil {
+		out.Tier, out.Snapshots, out.Files, out.Bytes = work.TierDeep, 1, 3, 4096
+		out.Restored = &work.VerifiedRestore{Files: 3, Bytes: 4096, ChecksumMatches: true}
+	}
+	return out
 }
 
 // Fail is a mover that reports a failure.
@@ -74,7 +98,7 @@ func Fail(c Call, code work.Code, message string) Play {
 	p := Succeed(c)
 	p.Result.Code, p.Result.Message = code, message
 	p.Result.Bootstrap, p.Result.Snapshot, p.Result.Resolve, p.Result.Restore = nil, nil, nil, nil
-	p.Result.Pin, p.Result.Delete = nil, nil
+	p.Result.Pin, p.Result.Delete, p.Result.Verify, p.Result.Maintain = nil, nil, nil, nil
 	return p
 }
 

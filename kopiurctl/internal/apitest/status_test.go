@@ -27,6 +27,8 @@ func busy(t *testing.T) (w *world, offsite string) {
 	web := policy("web", "nas")
 	web.Spec.Repository = &kopiurv1.RepositoryRef{Name: offsite, Kind: kopiurv1.KindClusterRepository}
 	web.Spec.Suspend = true
+	web.Status.Conditions = append(web.Status.Conditions, condition(kopiurv1.ConditionVerified, metav1.ConditionFalse, kopiurv1.ReasonVerificationFailed,
+		"quick verification of ClusterRepository "+offsite+": 1 files or folders of 2 snapshots are damaged"))
 	run := snapshot("db-now", "db")
 	run.Status.Phase = kopiurv1.SnapshotRunning
 	run.Status.Progress = &kopiurv1.Progress{BytesProcessed: 1 << 30, BytesTotal: 4 << 30, FilesProcessed: 10, BytesPerSecond: 1 << 20, ETASeconds: 90}

@@ -5,6 +5,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -199,7 +200,10 @@ func policyColumns(p *tables, v *view) []printer.Column[*kopiurv1.SnapshotPolicy
 		{Name: "FAILED-SINCE", Of: func(o *kopiurv1.SnapshotPolicy) string { return strconv.Itoa(of(o).failures) }},
 		{Name: "BACKUPS", Of: func(o *kopiurv1.SnapshotPolicy) string { return strconv.Itoa(of(o).backups) }},
 		{Name: "VERIFIED", Wide: true, Of: func(o *kopiurv1.SnapshotPolicy) string { return p.ago(printer.Time(o.Status.LastVerified)) }},
-		{Name: "MESSAGE", Of: func(o *kopiurv1.SnapshotPolicy) string { return message(o.Status.Conditions, o.Spec.Suspend) }},
+		{Name: "MESSAGE", Of: func(o *kopiurv1.SnapshotPolicy) string {
+			return strings.Join(slices.DeleteFunc([]string{message(o.Status.Conditions, o.Spec.Suspend), unverified(o.Status.Conditions)},
+				func(s string) bool { return s == "" }), "; ")
+		}},
 	}...)
 }
 
@@ -237,6 +241,14 @@ func openColumns(p *tables) []printer.Column[*kopiurv1.Snapshot] {
 		{Name: "AGE", Of: func(s *kopiurv1.Snapshot) string { return printer.Since(s.CreationTimestamp.Time, p.now) }},
 		{Name: "STATUS", Of: progress.Text},
 	}...)
+}
+
+// unverified is what the last verification found wrong with what is stored.
+func unverified(conditions []metav1.Condition) string {
+	if c := meta.FindStatusCondition(conditions, kopiurv1.ConditionVerified); c != nil && c.Status == metav1.ConditionFalse {
+		return c.Message
+	}
+	return ""
 }
 
 // message is what needs attention: why something is not Ready, and that it is suspended. What is well says nothing.
