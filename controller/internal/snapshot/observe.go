@@ -45,7 +45,7 @@ func get[T client.Object](ctx context.Context, c client.Reader, key client.Objec
 
 // world reads everything that the caches hold. A finished Snapshot needs its Job and its copy, and nothing else.
 func (r *Reconciler) world(ctx context.Context, s *kopiurv1.Snapshot) (plan.World, error) {
-	w := plan.World{Snapshot: s, Image: r.MoverImage, PullPolicy: r.PullPolicy, ClusterLimit: r.MaxConcurrentJobs}
+	w := plan.World{Snapshot: s, Image: r.MoverImage, PullPolicy: r.PullPolicy, ClusterLimit: r.MaxConcurrentJobs, ServerTime: r.ServerClock.Now()}
 	if s.DeletionTimestamp != nil {
 		return w, nil
 	}

@@ -20,6 +20,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/testenv"
+	"github.com/kopiur/kopiur/controller/setup"
 )
 
 // onSnapshot plays snapshots and lets everything else succeed.
@@ -201,7 +202,7 @@ func TestWedgedPod(t *testing.T) {
 	now := &skewed{}
 	l.SetClock(now)
 	l.create()
-	l.StartController()
+	l.StartController(func(o *setup.Options) { o.ServerClock = now })
 	l.until(func(c *assert.CollectT, s *kopiurv1.Snapshot) {
 		assert.Contains(c, condition(s, kopiurv1.ConditionReady).Message, "ErrImagePull", "what the pod waits for is told at once")
 		assert.Equal(c, kopiurv1.ReasonMoverStarting, condition(s, kopiurv1.ConditionReady).Reason)

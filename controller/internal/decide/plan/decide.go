@@ -51,7 +51,7 @@ func Decide(w World, now time.Time) Plan {
 func follow(w World, attempt int32, now time.Time) Plan {
 	staged := w.Snapshot.Status.Staged
 	unbound := staged != nil && staged.WaitForFirstConsumer && w.StagedClaim != nil && w.StagedClaim.Status.Phase != corev1.ClaimBound
-	o := moverjob.Decide(w.Job, w.Pods, startupDeadline(w.Snapshot), now)
+	o := moverjob.Decide(w.Job, w.Pods, startupDeadline(w.Snapshot), w.server(now))
 	p := Plan{Outcome: o, Attempt: attempt, Job: w.Job, Carry: true}
 	switch o.State {
 	case moverjob.Finished:
@@ -63,7 +63,7 @@ func follow(w World, attempt int32, now time.Time) Plan {
 		if t := w.Job.Status.StartTime; t != nil {
 			since = t.Time
 		}
-		p.After = work.ProgressInterval(now.Sub(since))
+		p.After = work.ProgressInterval(w.server(now).Sub(since))
 	case moverjob.Waiting:
 		if unbound && !w.asked(AskClaimEvent) {
 			return Plan{Ask: AskClaimEvent}
@@ -139,7 +139,7 @@ func lost(w World, attempt int32, now time.Time) Plan {
 func settle(w World, now time.Time) Plan {
 	p := Plan{Action: Rest, Carry: true, Job: w.Job}
 	if w.Job != nil {
-		o := moverjob.Decide(w.Job, w.Pods, forEver, now)
+		o := moverjob.Decide(w.Job, w.Pods, forEver, w.server(now))
 		if !o.Terminal && w.Snapshot.Status.Failure != nil && w.Snapshot.Status.Failure.Op == OpStart {
 			if w.Job.DeletionTimestamp != nil {
 				return p

@@ -416,7 +416,7 @@ func (g *walk) staging() {
 		g.p.Choice = &choice
 		pinned = Pin(g.w.Snapshot, g.w.Policy, choice)
 	}
-	v := staging.Next(stagingState(g.w, pinned), g.now)
+	v := staging.Next(stagingState(g.w, pinned), g.w.server(g.now))
 	switch v.Step {
 	case staging.Usable:
 		g.pass(kind, v.Reason, "%s", v.Message)

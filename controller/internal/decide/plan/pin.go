@@ -114,7 +114,7 @@ func followPin(w World, p Plan, now time.Time) Plan {
 		p.Action = PinWait // on its way out; its last event comes
 		return p
 	}
-	o := moverjob.Decide(job, w.PinJobs[0].Pods, moverjob.DefaultStartupDeadline, now)
+	o := moverjob.Decide(job, w.PinJobs[0].Pods, moverjob.DefaultStartupDeadline, w.server(now))
 	switch o.State {
 	case moverjob.Running, moverjob.Waiting, moverjob.NodeLost:
 		p.Action = PinWait

@@ -67,6 +67,10 @@ type World struct {
 	// OtherPods are pods of this Snapshot's other Jobs that have not ended.
 	OtherPods []string
 
+	// ServerTime is the present by the clock of the API server, whose timestamps Jobs, pods and copies have; the zero time is
+	// the same as the decision's.
+	ServerTime time.Time
+
 	// Image and PullPolicy of movers.
 	Image      moverjob.Images
 	PullPolicy corev1.PullPolicy
@@ -93,6 +97,14 @@ type World struct {
 type JobPods struct {
 	Job  *batchv1.Job
 	Pods []corev1.Pod
+}
+
+// server is the present by the clock that wrote what is waited for.
+func (w World) server(now time.Time) time.Time {
+	if w.ServerTime.IsZero() {
+		return now
+	}
+	return w.ServerTime
 }
 
 func (w World) asked(a Ask) bool { return w.Asked&a != 0 }
