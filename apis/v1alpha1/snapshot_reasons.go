@@ -151,4 +151,24 @@ const (
 	ReasonScratchStorageClassIgnored = "ScratchStorageClassIgnored"
 	// ReasonInvalidSchedule is set where cron, timezone or jitter cannot be read. The message says which.
 	ReasonInvalidSchedule = "InvalidSchedule"
+	// ReasonScheduled is set on a schedule that makes its runs; status.nextSchedule says when the next one is. Nothing to do.
+	ReasonScheduled = "Scheduled"
+	// ReasonRunMissed is an event of a schedule: runs came due while the controller did not work, or what the schedule needs
+	// was missing. One run is made up for all of them, within 5 minutes.
+	ReasonRunMissed = "RunMissed"
+	// ReasonRunSkipped is an event of a schedule: a run was left out, because the one before has not ended, or because it
+	// could not start within startingDeadlineSeconds. Look at the Snapshot that it names.
+	ReasonRunSkipped = "RunSkipped"
+	// ReasonRunReplaced is an event of a schedule whose concurrencyPolicy is Replace: a Snapshot that had not ended was deleted
+	// to make room for the next one. If that happens often, the runs are too close together.
+	ReasonRunReplaced = "RunReplaced"
+	// ReasonNoPolicySelected is set while the schedule's policySelector selects no SnapshotPolicy that is not suspended. Label
+	// the policies, or correct the selector.
+	ReasonNoPolicySelected = "NoPolicySelected"
+	// ReasonSnapshotNameTaken is set where a Snapshot of the name that a run needs belongs to somebody else. It is not
+	// touched: delete or rename it.
+	ReasonSnapshotNameTaken = "SnapshotNameTaken"
+	// ReasonTimezoneDefaultAmbiguous is set where the schedule names no time zone and its repositories have different
+	// defaults. It uses UTC: write schedule.timezone.
+	ReasonTimezoneDefaultAmbiguous = "TimezoneDefaultAmbiguous"
 )

@@ -35,6 +35,8 @@ const (
 	AnnotationPinTarget = prefix + "pin-target"
 	// AnnotationVerifyPolicy names the policy, as namespace/name, that a verification Job runs for.
 	AnnotationVerifyPolicy = prefix + "verify-policy"
+	// AnnotationScheduleSlot on a Snapshot holds the time for which its schedule made it.
+	AnnotationScheduleSlot = prefix + "schedule-slot"
 	// AnnotationVerifySlot holds the time in whose name a verification Job runs.
 	AnnotationVerifySlot = prefix + "verify-slot"
 )

@@ -30,11 +30,12 @@ type ScheduleSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 	// concurrencyPolicy Forbid leaves a run out while the one before has not ended; Allow starts it all the same; Replace
-	// deletes the one before.
+	// deletes the one before. One that waits and has not begun stands for all that come due meanwhile, whatever this says.
 	// +kubebuilder:default=Forbid
 	// +optional
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
-	// startingDeadlineSeconds is how late a run may start before it is left out; without it, however late.
+	// startingDeadlineSeconds is how late a run may start before it is left out; without it, however late. Less than 10
+	// counts as 10.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
 	// +optional
@@ -74,9 +75,12 @@ type SnapshotScheduleSpec struct {
 
 // ScheduleSlot is one run of a schedule.
 type ScheduleSlot struct {
-	// at is the time of the run.
+	// at is the time of the run: the one that cron names, later by what jitter adds, or when a missed run is made up for.
 	// +optional
 	At string `json:"at,omitempty"`
+	// slot is the time that cron names. The run's Snapshots are named after it, so that no run is made twice.
+	// +optional
+	Slot string `json:"slot,omitempty"`
 	// scheduledAt is an older name of at. It is read and never written.
 	// +optional
 	ScheduledAt string `json:"scheduledAt,omitempty"`
@@ -110,7 +114,10 @@ type SnapshotScheduleStatus struct {
 	// lastSuccessfulSchedule is the last run all of whose Snapshots succeeded.
 	// +optional
 	LastSuccessfulSchedule *ScheduleSlot `json:"lastSuccessfulSchedule,omitempty"`
-	// consecutiveFailures of runs since then.
+	// lastFailedSchedule is the last run of whose Snapshots one failed.
+	// +optional
+	LastFailedSchedule *ScheduleSlot `json:"lastFailedSchedule,omitempty"`
+	// consecutiveFailures of runs since the last successful one.
 	// +optional
 	ConsecutiveFailures int32 `json:"consecutiveFailures,omitempty"`
 }

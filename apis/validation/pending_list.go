@@ -5,8 +5,6 @@ package validation
 
 // pendingKinds are carried out by no reconciler of this version. Each text says what goes on without it.
 var pendingKinds = map[string]string{
-	"SnapshotSchedule": "this version of Kopiur does not start snapshots by a schedule: no backup is made; until it does, create a Snapshot that names " +
-		"the policy for each backup, for example from a CronJob",
 	"Maintenance": "this version of Kopiur does not maintain repositories: no run is started, the index grows and nothing is given back to the " +
 		"store; until it does, run kopia maintenance run --full against the repository from one machine",
 	"RepositoryReplication": "this version of Kopiur does not copy repositories: the destination is left as it is; until it does, copy the store with kopia " +
@@ -42,7 +40,6 @@ func repositoryPending() []pendingField {
 		{path: "spec.maintenance.mover", instead: "the repository is not maintained"},
 		{path: "spec.maintenance.failurePolicy", instead: "the repository is not maintained"},
 		{path: "spec.maintenance.namespace", instead: "the repository is not maintained"},
-		{path: "spec.scheduleDefaults", instead: "nothing runs on a schedule"},
 		{path: "spec.moverDefaults.cache.mode", only: []any{"Persistent"}, instead: noKeptCache},
 		{path: "spec.moverDefaults.cache.storageClassName", instead: noKeptCache},
 	}

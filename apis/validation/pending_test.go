@@ -51,7 +51,7 @@ func TestNotYetSupported(t *testing.T) {
 		"a pin is carried out":                                  {&kopiurv1.Snapshot{}, `{pin: true}`, nil, nil},
 		"a populator blocks although it is empty":               {&kopiurv1.Restore{}, `{source: {fromPolicy: {name: data}}, target: {populator: {}}}`, []string{"spec.target.populator"}, nil},
 		"a folder of a snapshot is carried out":                 {&kopiurv1.Restore{}, `{subPath: photos}`, nil, nil},
-		"a kind that nothing carries out blocks as a whole":     {&kopiurv1.SnapshotSchedule{}, `{}`, []string{""}, nil},
+		"a kind that nothing carries out blocks as a whole":     {&kopiurv1.Maintenance{}, `{}`, []string{""}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

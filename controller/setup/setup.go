@@ -41,6 +41,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/restore"
 	"github.com/kopiur/kopiur/controller/internal/snapshot"
 	"github.com/kopiur/kopiur/controller/internal/snapshotpolicy"
+	"github.com/kopiur/kopiur/controller/internal/snapshotschedule"
 )
 
 // Options of Kopiur in a process.
@@ -88,6 +89,7 @@ var reconcilers = []func(ctrl.Manager, deps.Deps) error{
 	restore.Setup,
 	snapshot.Setup,
 	snapshotpolicy.Setup,
+	snapshotschedule.Setup,
 }
 
 // gauges of the kinds that have some.

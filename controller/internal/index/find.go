@@ -29,6 +29,8 @@ func find(ctx context.Context, c client.Reader, kind mapper.Kind, field, value s
 		list = &kopiurv1.SnapshotList{}
 	case mapper.KindRestore:
 		list = &kopiurv1.RestoreList{}
+	case mapper.KindSnapshotSchedule:
+		list = &kopiurv1.SnapshotScheduleList{}
 	default:
 		return nil, fmt.Errorf("find %s: no such kind", kind)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 )
 
-// Register adds all field indexes. It also starts the informers of our five kinds, which the cache's
+// Register adds all field indexes. It also starts the informers of our kinds, which the cache's
 // ReaderFailOnMissingInformer asks for.
 func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace string) error {
 	for _, f := range []struct {
@@ -49,8 +49,10 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.Snapshot{}, mapper.FieldOpenPolicy, keys(mapper.OpenSnapshotPolicyOf)},
 		{&kopiurv1.Snapshot{}, mapper.FieldAwaits, keys(mapper.SnapshotAwaits)},
 		{&kopiurv1.Snapshot{}, mapper.FieldUnfinished, keys(mapper.SnapshotUnfinished)},
+		{&kopiurv1.Snapshot{}, mapper.FieldSchedule, keys(mapper.SnapshotScheduleOf)},
 		{&kopiurv1.Snapshot{}, mapper.FieldUID, keys(mapper.SnapshotUID)},
 		{&kopiurv1.Snapshot{}, mapper.FieldDeleting, keys(mapper.SnapshotDeleting)},
+		{&kopiurv1.SnapshotSchedule{}, mapper.FieldPolicy, keys(mapper.SchedulePolicyOf)},
 		{&kopiurv1.Restore{}, mapper.FieldPolicy, keys(mapper.RestorePolicyOf)},
 		{&kopiurv1.Restore{}, mapper.FieldSnapshot, keys(mapper.RestoreSnapshotOf)},
 		{&kopiurv1.Restore{}, mapper.FieldRepository, keys(mapper.RestoreRepositoryOf)},

@@ -74,6 +74,19 @@ func PolicyOfSnapshot(_ context.Context, obj client.Object) []reconcile.Request 
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}}
 }
 
+// ScheduleOfSnapshot wakes the schedule that made a Snapshot.
+func ScheduleOfSnapshot(_ context.Context, obj client.Object) []reconcile.Request {
+	s, ok := obj.(*kopiurv1.Snapshot)
+	if !ok {
+		return nil
+	}
+	name, _ := mapper.ScheduleOf(s)
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: name}}}
+}
+
 // JobOwner wakes the owner of a mover Job if it is of the kind. It is not controller-runtime's handler for owners, which
 // compares API versions as well and so would lose Jobs of an older one.
 func JobOwner(owner schema.GroupVersionKind) handler.MapFunc {

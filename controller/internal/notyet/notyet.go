@@ -23,8 +23,8 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
-// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshotschedules;maintenances;repositoryreplications;snapshotreplications,verbs=get;list;watch
-// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshotschedules/status;maintenances/status;repositoryreplications/status;snapshotreplications/status,verbs=patch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=maintenances;repositoryreplications;snapshotreplications,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=maintenances/status;repositoryreplications/status;snapshotreplications/status,verbs=patch
 
 // action is what Kopiur does in every event of this package.
 const action = "Reconcile"
@@ -52,9 +52,6 @@ func of[T client.Object](fresh func() T, look func(T) view) kind {
 
 func kinds() []kind {
 	return []kind{
-		of(func() *kopiurv1.SnapshotSchedule { return &kopiurv1.SnapshotSchedule{} }, func(o *kopiurv1.SnapshotSchedule) view {
-			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, o.Spec.Schedule.Suspend}
-		}),
 		of(func() *kopiurv1.Maintenance { return &kopiurv1.Maintenance{} }, func(o *kopiurv1.Maintenance) view {
 			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, false}
 		}),

@@ -24,13 +24,6 @@ func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
 var daily = kopiurv1.CronSpec{Cron: "0 3 * * *"}
 
-func schedule(name string, suspend bool) *kopiurv1.SnapshotSchedule {
-	return &kopiurv1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kopiurv1.SnapshotScheduleSpec{
-		PolicyRef: &kopiurv1.PolicyRef{Name: "db"},
-		Schedule:  kopiurv1.ScheduleSpec{CronSpec: daily, Suspend: suspend},
-	}}
-}
-
 func maintenance(name string) *kopiurv1.Maintenance {
 	return &kopiurv1.Maintenance{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kopiurv1.MaintenanceSpec{
 		Repository: kopiurv1.RepositoryRef{Name: "nas"},
@@ -63,10 +56,9 @@ type subject struct {
 }
 
 func subjects(suffix string, suspend bool) map[string]subject {
-	p, m := schedule("p"+suffix, suspend), maintenance("m"+suffix)
+	m := maintenance("m" + suffix)
 	r, s := mirror("r"+suffix, suspend), migration("s"+suffix, suspend)
 	return map[string]subject{
-		"SnapshotSchedule":      {p, &p.Status.Conditions, &p.Status.ObservedGeneration},
 		"Maintenance":           {m, &m.Status.Conditions, &m.Status.ObservedGeneration},
 		"RepositoryReplication": {r, &r.Status.Conditions, &r.Status.ObservedGeneration},
 		"SnapshotReplication":   {s, &s.Status.Conditions, &s.Status.ObservedGeneration},
@@ -162,8 +154,6 @@ func TestSuspendedOnesSaySoToo(t *testing.T) {
 
 		base := s.obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
 		switch o := s.obj.(type) {
-		case *kopiurv1.SnapshotSchedule:
-			o.Spec.Schedule.Suspend = false
 		case *kopiurv1.RepositoryReplication:
 			o.Spec.Suspend = false
 		case *kopiurv1.SnapshotReplication:

@@ -12,9 +12,9 @@
 //	PersistentVolumeClaim              → the repositories that lie on it; what waits for a claim in its namespace
 //	Namespace                          → its policies; what waits for the mover's permission or a repository's there
 //	Job of a mover that succeeded      → its repository, where that was out of reach
-//	Repository, ClusterRepository      → policies, unfinished Snapshots of those policies, waiting Restores
-//	SnapshotPolicy                     → its unfinished Snapshots, the Restores from it
-//	Snapshot                           → the Restores that name it, its policy
+//	Repository, ClusterRepository      → policies, their schedules and unfinished Snapshots, waiting Restores
+//	SnapshotPolicy                     → its unfinished Snapshots, the Restores from it, the schedules that name or select it
+//	Snapshot                           → the Restores that name it, its policy, its schedule
 //
 // A Secret that nobody names (most are) wakes nobody: the answer comes from the index, never from a list.
 package mapper

@@ -137,6 +137,30 @@ func SnapshotAwaits(s *kopiurv1.Snapshot) []string {
 	return awaits(s.Status.Conditions, s.Namespace, s.Status.Phase == kopiurv1.SnapshotFailed)
 }
 
+// SchedulePolicyOf is the policy that a schedule names; one that selects may mean any of its namespace.
+func SchedulePolicyOf(s *kopiurv1.SnapshotSchedule) []string {
+	switch {
+	case s.Spec.PolicyRef != nil:
+		ref := s.Spec.PolicyRef.In(s.Namespace)
+		return []string{Named(ref.Namespace, ref.Name)}
+	case s.Spec.PolicySelector != nil:
+		return []string{selects(s.Namespace)}
+	default:
+		return nil
+	}
+}
+
+// selects is the key of the schedules that select among the policies of a namespace. No policy is called that.
+func selects(namespace string) string { return namespace + "/*" }
+
+// SnapshotScheduleOf is the schedule that made a Snapshot.
+func SnapshotScheduleOf(s *kopiurv1.Snapshot) []string {
+	if name, _ := ScheduleOf(s); name != "" {
+		return []string{Named(s.Namespace, name)}
+	}
+	return nil
+}
+
 // Unfinished is the one key of FieldUnfinished.
 const Unfinished = "yes"
 

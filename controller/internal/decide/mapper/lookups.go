@@ -13,12 +13,14 @@ const (
 	FieldAiling = "kopiur.ailing"
 	// FieldRepository is on policies and Restores.
 	FieldRepository = "kopiur.repository"
-	// FieldPolicy is on Snapshots and Restores.
+	// FieldPolicy is on Snapshots, Restores and schedules.
 	FieldPolicy = "kopiur.policy"
 	// FieldOpenPolicy is on Snapshots that may still change.
 	FieldOpenPolicy = "kopiur.openPolicy"
 	// FieldSnapshot is on Restores.
 	FieldSnapshot = "kopiur.snapshot"
+	// FieldSchedule is on Snapshots: the schedule that made them.
+	FieldSchedule = "kopiur.schedule"
 	// FieldClaim is on policies: the claims they back up. Only the policies that select are woken by a claim.
 	FieldClaim = "kopiur.claim"
 	// FieldAwaits is on Snapshots, Restores and policies: what they wait for.
@@ -40,6 +42,7 @@ const (
 	KindSnapshotPolicy    Kind = "SnapshotPolicy"
 	KindSnapshot          Kind = "Snapshot"
 	KindRestore           Kind = "Restore"
+	KindSnapshotSchedule  Kind = "SnapshotSchedule"
 )
 
 // Lookup asks one index: which objects of Kind have Value in Field? Via, where it is set, asks on with every answer.
@@ -94,6 +97,8 @@ func OfRepository(woken Kind, ref kopiurv1.RepositoryRef) []Lookup {
 			{Kind: woken, Field: FieldRepository, Value: key},
 			{Kind: woken, Field: FieldRepository, Value: anyRepository},
 		}
+	case KindSnapshotSchedule:
+		return []Lookup{{Kind: KindSnapshotPolicy, Field: FieldRepository, Value: key, Via: KindSnapshotSchedule}}
 	case KindRepository, KindClusterRepository:
 		return nil
 	default:
@@ -108,6 +113,11 @@ func OfPolicy(woken Kind, namespace, name string) []Lookup {
 		return []Lookup{{Kind: woken, Field: FieldOpenPolicy, Value: Named(namespace, name)}, Deleting(DeletingOfPolicy(namespace, name))}
 	case KindRestore:
 		return []Lookup{{Kind: woken, Field: FieldPolicy, Value: Named(namespace, name)}}
+	case KindSnapshotSchedule:
+		return []Lookup{
+			{Kind: woken, Field: FieldPolicy, Value: Named(namespace, name)},
+			{Kind: woken, Field: FieldPolicy, Value: selects(namespace)},
+		}
 	case KindRepository, KindClusterRepository, KindSnapshotPolicy:
 		return nil
 	default:

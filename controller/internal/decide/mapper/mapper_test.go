@@ -100,6 +100,21 @@ func TestWhatASnapshotIsWokenBy(t *testing.T) {
 	assert.Empty(t, mapper.SnapshotPolicyOf(&kopiurv1.Snapshot{}))
 }
 
+func schedule(change func(*kopiurv1.SnapshotSchedule)) *kopiurv1.SnapshotSchedule {
+	s := &kopiurv1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "nightly"}}
+	change(s)
+	return s
+}
+
+func TestWhatASnapshotIsMadeBy(t *testing.T) {
+	t.Parallel()
+	s := snapshot("")
+	assert.Empty(t, mapper.SnapshotScheduleOf(s))
+	s.OwnerReferences = []metav1.OwnerReference{{APIVersion: kopiurv1.GroupVersion.String(), Kind: "SnapshotSchedule", Name: "nightly"}}
+	assert.Equal(t, []string{"apps/nightly"}, mapper.SnapshotScheduleOf(s))
+	assert.Empty(t, mapper.SchedulePolicyOf(schedule(func(*kopiurv1.SnapshotSchedule) {})))
+}
+
 func TestWhatARestoreIsWokenBy(t *testing.T) {
 	t.Parallel()
 	restore := func(change func(*kopiurv1.Restore)) *kopiurv1.Restore {
@@ -173,6 +188,9 @@ func TestEveryLookupMeetsItsKey(t *testing.T) {
 		"a pod without a Job wakes its owner": {mapper.OfOwnerUID(mapper.KindClusterRepository, "u"), mapper.FieldUID, mapper.RepositoryUID(kopiurv1.RepositoryStatus{}, "u")},
 		"a repository wakes policies":         {mapper.OfRepository(mapper.KindSnapshotPolicy, ref), mapper.FieldRepository, []string{"Repository/apps/nas"}},
 		"a policy wakes unfinished Snapshots": {mapper.OfPolicy(mapper.KindSnapshot, "apps", "web"), mapper.FieldOpenPolicy, mapper.OpenSnapshotPolicyOf(snapshot(""))},
+		"a policy wakes its schedule":         {mapper.OfPolicy(mapper.KindSnapshotSchedule, "apps", "web"), mapper.FieldPolicy, mapper.SchedulePolicyOf(schedule(func(s *kopiurv1.SnapshotSchedule) { s.Spec.PolicyRef = &kopiurv1.PolicyRef{Name: "web"} }))},
+		"a policy wakes those who select":     {mapper.OfPolicy(mapper.KindSnapshotSchedule, "apps", "web"), mapper.FieldPolicy, mapper.SchedulePolicyOf(schedule(func(s *kopiurv1.SnapshotSchedule) { s.Spec.PolicySelector = &metav1.LabelSelector{} }))},
+		"a repository wakes by its policies":  {mapper.OfRepository(mapper.KindSnapshotSchedule, ref), mapper.FieldRepository, []string{"Repository/apps/nas"}},
 		"a Snapshot wakes Restores":           {mapper.OfSnapshot(mapper.KindRestore, snapshot("")), mapper.FieldSnapshot, []string{"apps/s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
