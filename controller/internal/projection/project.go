@@ -47,6 +47,36 @@ func Refusal(r moverjob.Repository, installed bool) string {
 	}
 }
 
+// Check looks for what the movers of a repository mount in a namespace: there, or at the repository's home where all sides
+// agree that it is copied from there, which is noted in r. Where one of them does not, Secrets made by hand will do. It
+// reads names only.
+func Check(ctx context.Context, c client.Reader, r *moverjob.Repository, namespace string, consumer *kopiurv1.CredentialProjection, installed bool) (gates.Credentials, error) {
+	wanted, refusal := Wanted(*r, namespace, consumer), Refusal(*r, installed)
+	at := namespace
+	if wanted && refusal == "" {
+		at, r.Projected = r.HomeNamespace, Name(*r)
+	}
+	creds, err := gates.CheckCredentials(ctx, c, *r, at)
+	if err != nil {
+		return gates.Credentials{}, err //nolint:wrapcheck // says what and where
+	}
+	switch {
+	case wanted && refusal != "" && !creds.Open:
+		creds.Verdict = gates.Verdict{Reason: kopiurv1.ReasonBlockedOnGrant, Message: refusal + "; or create them here: " + creds.Message}
+	case wanted && refusal == "" && creds.Open:
+		creds.Reason, creds.Message = kopiurv1.ReasonProjected, "the credentials of "+r.Ref.String()+" are copied for each run"
+	}
+	return creds, nil
+}
+
+// Before makes the copy before a Job that mounts it. A repository that Check has noted nothing in needs none.
+func Before(ctx context.Context, live client.Reader, c client.Client, r *moverjob.Repository, namespace string, now time.Time) (gates.Verdict, error) {
+	if r == nil || r.Projected == "" {
+		return gates.Verdict{Open: true}, nil
+	}
+	return Ensure(ctx, live, c, *r, namespace, now)
+}
+
 // Name of the copy.
 func Name(r moverjob.Repository) string {
 	return "kopiur-creds-" + moverjob.Name("c", r.Ref.Name, r.UID, "credentials", "")[2:]

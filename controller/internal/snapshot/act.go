@@ -25,6 +25,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/nudge"
+	"github.com/kopiur/kopiur/controller/internal/projection"
 )
 
 const (
@@ -203,8 +204,8 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 		}
 		st.Staged.Ready = true
 	}
-	if v, err := r.project(ctx, s.w); err != nil {
-		return err
+	if v, err := projection.Before(ctx, r.Live, r.Client, s.w.Repository, s.obj.Namespace, r.Clock.Now()); err != nil {
+		return fmt.Errorf("start: %w", err)
 	} else if !v.Open {
 		s.patcher.Conditions.False(kopiurv1.ConditionCredentialsAvailable, v.Reason, "%s", v.Message)
 		s.plan.Reason, s.plan.Message, s.plan.After = v.Reason, v.Message, nameRecheck

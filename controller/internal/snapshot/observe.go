@@ -25,6 +25,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/projection"
+	"github.com/kopiur/kopiur/controller/internal/workload"
 )
 
 // annotationDefaultClass marks the class a driver's snapshots get by default.
@@ -112,9 +113,11 @@ func (r *Reconciler) repository(ctx context.Context, w *plan.World, ref kopiurv1
 		return fmt.Errorf("observe: %w", err)
 	}
 	w.Repository = &repo
-	if w.Credentials, err = r.credentials(ctx, w); err != nil {
-		return err
+	creds, err := projection.Check(ctx, r.Client, w.Repository, w.Snapshot.Namespace, plan.ProjectionOf(w.Snapshot, w.Policy), r.Projection)
+	if err != nil {
+		return fmt.Errorf("observe: %w", err)
 	}
+	w.Credentials = creds.Verdict
 	if w.RepositoryVolume, err = gates.CheckVolume(ctx, r.Client, repo, w.Snapshot.Namespace); err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
@@ -154,42 +157,6 @@ func (r *Reconciler) referents(ctx context.Context, w *plan.World) error {
 	}
 	w.Source = claim
 	return nil
-}
-
-// credentials looks for what the repository's movers mount: in the Snapshot's namespace, or at the repository's home where
-// all sides agree that it is copied from there. Where one of them does not, Secrets made by hand will do.
-func (r *Reconciler) credentials(ctx context.Context, w *plan.World) (gates.Verdict, error) {
-	repo, ns := w.Repository, w.Snapshot.Namespace
-	wanted := projection.Wanted(*repo, ns, plan.ProjectionOf(w.Snapshot, w.Policy))
-	refusal := projection.Refusal(*repo, r.Projection)
-	at := ns
-	if wanted && refusal == "" {
-		at, repo.Projected = repo.HomeNamespace, projection.Name(*repo)
-	}
-	creds, err := gates.CheckCredentials(ctx, r.Client, *repo, at)
-	if err != nil {
-		return gates.Verdict{}, fmt.Errorf("observe: %w", err)
-	}
-	v := creds.Verdict
-	switch {
-	case wanted && refusal != "" && !v.Open:
-		return gates.Verdict{Reason: kopiurv1.ReasonBlockedOnGrant, Message: refusal + "; or create them here: " + v.Message}, nil
-	case wanted && refusal == "" && v.Open:
-		v.Reason, v.Message = kopiurv1.ReasonProjected, "the credentials of "+repo.Ref.String()+" are copied for each run"
-	}
-	return v, nil
-}
-
-// project copies the credentials before a Job that mounts the copy.
-func (r *Reconciler) project(ctx context.Context, w plan.World) (gates.Verdict, error) {
-	if w.Repository == nil || w.Repository.Projected == "" {
-		return gates.Verdict{Open: true}, nil
-	}
-	v, err := projection.Ensure(ctx, r.Live, r.Client, *w.Repository, w.Snapshot.Namespace, r.Clock.Now())
-	if err != nil {
-		return v, fmt.Errorf("start: %w", err)
-	}
-	return v, nil
 }
 
 // kin reads the policies of the same repository and what this one has stored there, all from the cache.
@@ -273,9 +240,17 @@ func (r *Reconciler) look(ctx context.Context, w *plan.World, ask plan.Ask) erro
 	case plan.AskVolumeSnapshot:
 		return r.lookAtVolumeSnapshot(ctx, w)
 	case plan.AskPods:
-		return r.lookAtPods(ctx, w)
+		pods, err := workload.Neighbours(ctx, r.Live, s.Namespace)
+		if err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+		w.Neighbours = pods
 	case plan.AskAttachment:
-		return r.lookAtAttachments(ctx, w)
+		node, err := workload.Attached(ctx, r.Live, w.Source.Spec.VolumeName)
+		if err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+		w.Attached = node
 	case plan.AskSlot:
 		v, err := r.pool.admit(ctx, r.Client, *w)
 		if err != nil {
@@ -290,53 +265,15 @@ func (r *Reconciler) look(ctx context.Context, w *plan.World, ask plan.Ask) erro
 	return nil
 }
 
-// lookAtPods reads the pods of the namespace that are no movers.
-func (r *Reconciler) lookAtPods(ctx context.Context, w *plan.World) error {
-	var pods corev1.PodList
-	if err := r.Live.List(ctx, &pods, client.InNamespace(w.Snapshot.Namespace)); err != nil {
-		return fmt.Errorf("list the pods of namespace %s: %w", w.Snapshot.Namespace, err)
-	}
-	for i := range pods.Items {
-		if pods.Items[i].Labels[kopiurv1.LabelManagedBy] != kopiurv1.ManagedByValue {
-			w.Neighbours = append(w.Neighbours, pods.Items[i])
-		}
-	}
-	return nil
-}
-
-// lookAtAttachments finds the node that the source's volume is attached to.
-func (r *Reconciler) lookAtAttachments(ctx context.Context, w *plan.World) error {
-	name := w.Source.Spec.VolumeName
-	if name == "" {
-		return nil
-	}
-	var list storagev1.VolumeAttachmentList
-	if err := r.Live.List(ctx, &list); err != nil {
-		return fmt.Errorf("list VolumeAttachments: %w", err)
-	}
-	for i := range list.Items {
-		a := &list.Items[i]
-		if pv := a.Spec.Source.PersistentVolumeName; pv != nil && *pv == name && a.DeletionTimestamp == nil {
-			w.Attached = a.Spec.NodeName
-			return nil
-		}
-	}
-	return nil
-}
-
 // users names running pods, other than movers, that use a claim.
 func (r *Reconciler) users(ctx context.Context, namespace, claim string) ([]string, error) {
-	var pods corev1.PodList
-	if err := r.Live.List(ctx, &pods, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("list the pods of namespace %s: %w", namespace, err)
+	pods, err := workload.Neighbours(ctx, r.Live, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("observe: %w", err)
 	}
 	var out []string
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed || p.Labels[kopiurv1.LabelManagedBy] == kopiurv1.ManagedByValue {
-			continue
-		}
-		if mounts(p, claim) {
+	for i := range pods {
+		if p := &pods[i]; !workload.Ended(p) && workload.Mounts(p.Spec, claim) {
 			out = append(out, p.Name)
 		}
 	}

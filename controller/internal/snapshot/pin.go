@@ -17,6 +17,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
+	"github.com/kopiur/kopiur/controller/internal/projection"
 )
 
 // pin does the next thing for the pin of a finished snapshot. The Snapshot stays what it is: only Pinned and, with the
@@ -32,8 +33,8 @@ func (r *Reconciler) pin(ctx context.Context, s *scope) (ctrl.Result, error) {
 	st, job := &s.obj.Status, s.plan.Job
 	switch s.plan.Action {
 	case plan.PinStart:
-		if v, err := r.project(ctx, s.w); err != nil {
-			return ctrl.Result{}, err
+		if v, err := projection.Before(ctx, r.Live, r.Client, s.w.Repository, s.obj.Namespace, r.Clock.Now()); err != nil {
+			return ctrl.Result{}, fmt.Errorf("pin: %w", err)
 		} else if !v.Open {
 			s.patcher.Conditions.False(kopiurv1.ConditionPinned, v.Reason, "%s", v.Message)
 			return ctrl.Result{RequeueAfter: s.plan.After}, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/loop"
+	"github.com/kopiur/kopiur/controller/internal/workload"
 )
 
 // operationStage marks the objects of a copy.
@@ -170,8 +171,7 @@ func (r *Reconciler) removePods(ctx context.Context, obj *kopiurv1.Snapshot, cla
 	}
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if !ended || p.DeletionTimestamp != nil || !mounts(p, claim.Name) {
+		if !workload.Ended(p) || p.DeletionTimestamp != nil || !workload.Mounts(p.Spec, claim.Name) {
 			continue
 		}
 		if err := r.remove(ctx, p, p.UID); err != nil {
@@ -179,15 +179,6 @@ func (r *Reconciler) removePods(ctx context.Context, obj *kopiurv1.Snapshot, cla
 		}
 	}
 	return nil
-}
-
-func mounts(p *corev1.Pod, claim string) bool {
-	for _, v := range p.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim {
-			return true
-		}
-	}
-	return false
 }
 
 func (r *Reconciler) remove(ctx context.Context, obj client.Object, uid types.UID) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopiur/kopiur/apis/expr"
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/workload"
 )
 
 const (
@@ -105,7 +106,7 @@ func (g *walk) preflightInput() expr.PreflightInput {
 	in.PVC = claimInput(c)
 	in.Pods = []expr.Pod{}
 	for i := range g.w.Neighbours {
-		if p := &g.w.Neighbours[i]; mountsClaim(p, c.Name) {
+		if p := &g.w.Neighbours[i]; workload.Mounts(p.Spec, c.Name) {
 			in.Pods = append(in.Pods, expr.Pod{Name: p.Name, Labels: orEmpty(p.Labels), Phase: string(p.Status.Phase), Ready: podReady(p)})
 		}
 	}
@@ -132,15 +133,6 @@ func claimInput(c *corev1.PersistentVolumeClaim) *expr.PVC {
 	}
 	out.Bytes = size.Value()
 	return out
-}
-
-func mountsClaim(p *corev1.Pod, claim string) bool {
-	for _, v := range p.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim {
-			return true
-		}
-	}
-	return false
 }
 
 func podReady(p *corev1.Pod) bool {
