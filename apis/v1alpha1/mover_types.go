@@ -153,10 +153,11 @@ const (
 	ColocationDisabled ColocationMode = "Disabled"
 )
 
-// SourceColocation says whether a mover is sent to the node that holds its ReadWriteOnce volume.
+// SourceColocation says whether a mover is sent to the node that holds its ReadWriteOnce volume: a backup's source, or the
+// claim that a Restore writes into.
 type SourceColocation struct {
-	// mode Auto (the default) sends the mover there where the node can be found; Required waits until it can; Disabled
-	// leaves the choice to the scheduler.
+	// mode Auto (the default) sends the mover there where the node can be found; Required lets a backup wait until it can;
+	// Disabled leaves the choice to the scheduler.
 	// +optional
 	Mode ColocationMode `json:"mode,omitempty"`
 }

@@ -262,6 +262,9 @@ const (
 	ReasonReferentFound = "ReferentFound"
 	// ReasonRestoreReferentMissing is set while the Snapshot or SnapshotPolicy that the source names does not exist.
 	ReasonRestoreReferentMissing = "RestoreReferentMissing"
+	// ReasonMissingRecordedIdentity is set while the mover is to run as the backup did and no Snapshot says who that was. Set
+	// mover.securityContext.runAsUser.
+	ReasonMissingRecordedIdentity = "MissingRecordedIdentity"
 	// ReasonSourcePathAmbiguous is set when the policy has several sources and source.fromPolicy.sourcePath picks none.
 	ReasonSourcePathAmbiguous = "SourcePathAmbiguous"
 	// ReasonOwnershipApplied is set when owners, modes and times of all entries were set. Nothing to do.

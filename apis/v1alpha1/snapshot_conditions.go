@@ -9,7 +9,7 @@ const (
 	ConditionHooksSucceeded = "HooksSucceeded"
 	// ConditionRepositorySlotAvailable is False while as many movers run as the repository allows.
 	ConditionRepositorySlotAvailable = "RepositorySlotAvailable"
-	// ConditionSecurityContextResolved is False while no pod is found whose user and groups the mover should take over.
+	// ConditionSecurityContextResolved is False while nobody is found whose user and groups the mover should take over.
 	ConditionSecurityContextResolved = "SecurityContextResolved"
 	// ConditionSecurityContextInherited says what was unusual about taking them over; absent where nothing was.
 	ConditionSecurityContextInherited = "SecurityContextInherited"

@@ -36,12 +36,13 @@ const (
 	ReasonInheritSourceMissing = "InheritSourceMissing"
 	// ReasonInheritApplied is set when user and groups were taken over. Nothing to do.
 	ReasonInheritApplied = "InheritApplied"
-	// ReasonInheritFallback is set when no pod was found and the user that policy or repository name was used.
+	// ReasonInheritFallback is set when nobody was found whose user could be taken over, and the one that policy, Restore or
+	// repository name was used.
 	ReasonInheritFallback = "InheritFallback"
 	// ReasonInheritPinnedNoUID is set when the pod names no user: that of its image is not known. Set
 	// mover.securityContext.runAsUser.
 	ReasonInheritPinnedNoUID = "InheritPinnedNoUid"
-	// ReasonInheritOverridden is set when policy or repository name another user than the pod. Theirs was used.
+	// ReasonInheritOverridden is set when policy, Snapshot or Restore name another user, or ask for root. Theirs was used.
 	ReasonInheritOverridden = "InheritOverridden"
 	// ReasonSlotAvailable is set when a slot is reserved for the run. Nothing to do.
 	ReasonSlotAvailable = "SlotAvailable"

@@ -36,7 +36,7 @@ func mover(at *field.Path, m *kopiurv1.MoverSpec, may inherit) Findings {
 	f.Merge(resources(at.Child("resources"), m.Resources))
 	f.Merge(cache(at.Child("cache"), m.Cache))
 	f.Merge(security(at, m.SecurityContext, m.PodSecurityContext))
-	f.Merge(privilegedMode(at, *m))
+	f.Merge(privilegedMode(at, *m, may))
 	f.Merge(inheritance(at.Child("inheritSecurityContextFrom"), m.InheritSecurityContextFrom, may))
 	f.Merge(notNegative(at.Child("ttlSecondsAfterFinished"), m.TTLSecondsAfterFinished))
 	return f

@@ -81,6 +81,7 @@ func TestMover(t *testing.T) {
 		"privileged mode":                        {mover: privileged(kopiurv1.MoverSpec{})},
 		"privileged mode for somebody else":      {mover: privileged(in(corev1.SecurityContext{RunAsUser: new(int64(1000))})), wantWarn: "no effect with runAsUser 1000"},
 		"privileged mode for somebody unknown":   {mover: privileged(inheriting(workload)), may: backup, wantWarn: "another user than root"},
+		"a privileged restore as somebody else":  {mover: privileged(inheriting(snapshot)), may: restore, wantWarn: "runs as root with it"},
 		"privileged mode that must not be root":  {mover: privileged(in(corev1.SecurityContext{RunAsNonRoot: new(true)})), wantErr: "at.privilegedMode: Forbidden"},
 		"requests within limits":                 {mover: needing(kopiurv1.Resources{Requests: quantities{"memory": "512Mi"}, Limits: quantities{"memory": "1Gi"}})},
 		"requests beyond limits":                 {mover: needing(kopiurv1.Resources{Requests: quantities{"memory": "2Gi"}, Limits: quantities{"memory": "1Gi"}}), wantErr: "at.resources.requests[memory]: Invalid value: \"2Gi\": write at most the limit, 1Gi"},

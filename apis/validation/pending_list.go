@@ -13,10 +13,7 @@ var pendingKinds = map[string]string{
 		"migrate, or let a second policy back up to the destination",
 }
 
-const (
-	noProjection = "create the Secret in the namespace where the mover runs"
-	noKeptCache  = "the cache lives as long as the pod"
-)
+const noKeptCache = "the cache lives as long as the pod"
 
 // moverPending is what MoverSpec has below the path that leads to it.
 func moverPending(at string) []pendingField {
@@ -61,11 +58,9 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.source.group", instead: "claims are not cut together", blocks: true},
 	}...),
 	"Restore": append(moverPending("spec.mover"), []pendingField{
-		{path: "spec.mover.inheritSecurityContextFrom", instead: "set securityContext and podSecurityContext instead", blocks: true},
 		{path: "spec.source.identity", instead: "use source.fromPolicy with a SnapshotPolicy of that identity", blocks: true},
 		{path: "spec.target.populator", instead: "use target.pvc or target.pvcRef", blocks: true},
 		{path: "spec.target.streamExec", instead: "use target.pvc or target.pvcRef", blocks: true},
-		{path: "spec.credentialProjection.enabled", only: []any{true}, instead: noProjection},
 	}...),
 }
 

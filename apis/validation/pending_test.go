@@ -46,7 +46,7 @@ func TestNotYetSupported(t *testing.T) {
 		"retention warns, what blocks is first":                 {&kopiurv1.SnapshotPolicy{}, `{retention: {keepDaily: 7}, sources: [{stream: {fileName: f}}]}`, []string{"spec.sources[0].stream"}, []string{"spec.retention"}},
 		"verification is carried out":                           {&kopiurv1.SnapshotPolicy{}, `{verification: {quick: {schedule: {cron: "0 0 * * *"}}, deep: {schedule: {cron: "0 0 * * 0"}}}}`, nil, nil},
 		"an inherited user is carried out for backups":          {&kopiurv1.SnapshotPolicy{}, `{mover: {inheritSecurityContextFrom: {pvcConsumer: {}}}}`, nil, nil},
-		"and blocks restores":                                   {&kopiurv1.Restore{}, `{mover: {inheritSecurityContextFrom: {snapshot: {}}}}`, []string{"spec.mover.inheritSecurityContextFrom"}, nil},
+		"and for restores, with copied credentials":             {&kopiurv1.Restore{}, `{mover: {inheritSecurityContextFrom: {snapshot: {}}}, credentialProjection: {enabled: true}}`, nil, nil},
 		"an unpinned Snapshot asks for nothing":                 {&kopiurv1.Snapshot{}, `{policyRef: {name: data}, pin: false}`, nil, nil},
 		"a pin is carried out":                                  {&kopiurv1.Snapshot{}, `{pin: true}`, nil, nil},
 		"a populator blocks although it is empty":               {&kopiurv1.Restore{}, `{source: {fromPolicy: {name: data}}, target: {populator: {}}}`, []string{"spec.target.populator"}, nil},

@@ -86,7 +86,7 @@ func runAsNonRoot(c *corev1.SecurityContext, p *corev1.PodSecurityContext) bool 
 }
 
 // privilegedMode checks what takes the privilege away again: the capabilities that it gives work for root alone.
-func privilegedMode(at *field.Path, m kopiurv1.MoverSpec) Findings {
+func privilegedMode(at *field.Path, m kopiurv1.MoverSpec, may inherit) Findings {
 	var f Findings
 	if m.PrivilegedMode == nil || !*m.PrivilegedMode {
 		return f
@@ -97,6 +97,9 @@ func privilegedMode(at *field.Path, m kopiurv1.MoverSpec) Findings {
 		f.warn(at, "it has no effect with runAsUser %d, because only root can use the capabilities that it gives: remove one of them", *uid)
 	case uid == nil && runAsNonRoot(m.SecurityContext, m.PodSecurityContext):
 		f.forbidden(at, "it runs the mover as root, and runAsNonRoot: true forbids that: remove one of them")
+	case m.InheritSecurityContextFrom != nil && may.snapshot:
+		// Acceptance F-2: as anybody else it could not give files to their owners, and would find that out half-way.
+		f.warn(at, "a restore runs as root with it, and inheritSecurityContextFrom has no effect: remove one of them")
 	case m.InheritSecurityContextFrom != nil:
 		f.warn(at, "it has no effect where inheritSecurityContextFrom leads to another user than root: remove one of them")
 	}

@@ -18,6 +18,7 @@ import (
 	decide "github.com/kopiur/kopiur/controller/internal/decide/restore"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
+	"github.com/kopiur/kopiur/controller/internal/projection"
 )
 
 // lookTimeout bounds the last look before a mover starts: all other starts wait for it.
@@ -30,11 +31,13 @@ type scope struct {
 	patcher *loop.Patcher
 	obj     *kopiurv1.Restore
 	plan    decide.Plan
+	// repository is read from; nil where it is not known.
+	repository *moverjob.Repository
 }
 
 // act carries the plan out. Every step finds its own work done when it is repeated.
-func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, obj *kopiurv1.Restore, plan decide.Plan) (ctrl.Result, error) {
-	s := &scope{patcher: p, obj: obj, plan: plan}
+func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, obj *kopiurv1.Restore, repository *moverjob.Repository, plan decide.Plan) (ctrl.Result, error) {
+	s := &scope{patcher: p, obj: obj, plan: plan, repository: repository}
 	stored := obj.Status.Conditions
 	obj.Status = *plan.Status.DeepCopy()
 	obj.Status.Conditions = stored
@@ -42,6 +45,7 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, obj *kopiurv1.Res
 		loop.Step("let the recorded job go", r.retire),
 		loop.Step("delete the job that was given up", r.reap),
 		loop.Step("record the attempt", recordIntent), // before anything that only the attempt's name leads back to
+		loop.Step("copy the credentials", r.project),  // before the claim: an empty one looks like one that was restored
 		loop.Step("make the claim", r.ensureClaim),
 		loop.Step("start the mover", r.ensureJob),
 	); err != nil {
@@ -63,6 +67,18 @@ func recordIntent(ctx context.Context, s *scope) error {
 		return nil
 	}
 	return s.patcher.Write(ctx) //nolint:wrapcheck // the step says so
+}
+
+// project copies the credentials that the Job mounts. Where that is refused nothing is made, and the plan says so.
+func (r *Reconciler) project(ctx context.Context, s *scope) error {
+	if s.plan.Job == nil {
+		return nil
+	}
+	v, err := projection.Before(ctx, r.Live, r.Client, s.repository, s.obj.Namespace, r.Clock.Now())
+	if err == nil && !v.Open {
+		s.plan.Withhold(v)
+	}
+	return err //nolint:wrapcheck // the step says so
 }
 
 func (r *Reconciler) ensureClaim(ctx context.Context, s *scope) error {

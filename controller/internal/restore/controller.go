@@ -87,6 +87,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if decide.InFlight(obj) {
 		nudge.After(ctx, r.Env, w.Repository, w.Outcome)
 	}
-	plan := decide.Decide(w, r.Clock.Now()) // no I/O, table-tested
-	return r.act(ctx, p, obj, plan)         // every write
+	plan := decide.Decide(w, r.Clock.Now())       // no I/O, table-tested
+	return r.act(ctx, p, obj, w.Repository, plan) // every write
 }

@@ -18,6 +18,8 @@ import (
 	decide "github.com/kopiur/kopiur/controller/internal/decide/restore"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
+	"github.com/kopiur/kopiur/controller/internal/projection"
+	"github.com/kopiur/kopiur/controller/internal/workload"
 )
 
 // operation labels the Jobs and pods that write into a claim.
@@ -82,7 +84,7 @@ func (r *Reconciler) observeRepository(ctx context.Context, w *decide.World) err
 		return err //nolint:wrapcheck // says what and where
 	}
 	w.Repository = &repo
-	if w.Credentials, err = gates.CheckCredentials(ctx, r.Client, repo, obj.Namespace); err != nil {
+	if w.Credentials, err = projection.Check(ctx, r.Client, w.Repository, obj.Namespace, obj.Spec.CredentialProjection, r.Projection); err != nil {
 		return err //nolint:wrapcheck // says what and where
 	}
 	w.Volume, err = gates.CheckVolume(ctx, r.Client, repo, obj.Namespace)
@@ -162,25 +164,22 @@ func (r *Reconciler) observeTarget(ctx context.Context, w *decide.World) error {
 	}
 	var pvc corev1.PersistentVolumeClaim
 	found, err := r.get(ctx, kopiurv1.ObjectRef{Name: name, Namespace: obj.Namespace}, &pvc)
-	if err != nil || !found {
+	if err != nil {
 		return err
 	}
-	w.Claim = &pvc
-	var pods corev1.PodList
-	if err := r.Live.List(ctx, &pods, client.InNamespace(obj.Namespace)); err != nil {
-		return fmt.Errorf("list the pods of namespace %s: %w", obj.Namespace, err)
+	if found {
+		w.Claim = &pvc
 	}
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		if p.Labels[kopiurv1.LabelOwnerUID] == string(obj.UID) || !alive(p) || !mounts(p.Spec, name) {
-			continue
+	if err := r.observeRecorded(ctx, w); err != nil {
+		return err
+	}
+	if from := decide.Inherits(obj); found || from != nil && from.WorkloadSelector != nil {
+		if err := r.observePods(ctx, w, name); err != nil {
+			return err
 		}
-		switch {
-		case p.Labels[kopiurv1.LabelManagedBy] == kopiurv1.ManagedByValue && p.Labels[kopiurv1.LabelOperation] == operation:
-			w.Writers = append(w.Writers, "pod "+p.Name)
-		case p.Spec.NodeName != "":
-			w.Users = append(w.Users, "pod "+p.Name)
-		}
+	}
+	if !found {
+		return nil
 	}
 	writers, err := writersOf(ctx, r.Client, obj, name)
 	if err != nil {
@@ -189,7 +188,7 @@ func (r *Reconciler) observeTarget(ctx context.Context, w *decide.World) error {
 	w.Writers = append(w.Writers, writers...)
 	slices.Sort(w.Users)
 	slices.Sort(w.Writers)
-	return nil
+	return r.observeNode(ctx, w)
 }
 
 // writersOf finds the Jobs of other Restores that write into a claim: a Job is there before its first pod is, and
@@ -208,7 +207,7 @@ func writersOf(ctx context.Context, c client.Reader, obj *kopiurv1.Restore, clai
 		over := slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 			return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
 		})
-		if !over && j.Labels[kopiurv1.LabelOwnerUID] != string(obj.UID) && mounts(j.Spec.Template.Spec, claim) {
+		if !over && j.Labels[kopiurv1.LabelOwnerUID] != string(obj.UID) && workload.Mounts(j.Spec.Template.Spec, claim) {
 			out = append(out, "job "+j.Name)
 		}
 	}
@@ -227,20 +226,10 @@ func (r *Reconciler) observeStrays(ctx context.Context, w *decide.World) error {
 	}
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		if alive(p) && (w.Job == nil || p.Labels[batchv1.JobNameLabel] != w.Job.Name) {
+		if !workload.Ended(p) && (w.Job == nil || p.Labels[batchv1.JobNameLabel] != w.Job.Name) {
 			w.Strays = append(w.Strays, p.Name)
 		}
 	}
 	slices.Sort(w.Strays)
 	return nil
-}
-
-func alive(p *corev1.Pod) bool {
-	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
-}
-
-func mounts(p corev1.PodSpec, claim string) bool {
-	return slices.ContainsFunc(p.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
-	})
 }

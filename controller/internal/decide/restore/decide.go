@@ -31,7 +31,8 @@ const (
 // gateConditions in the order in which they are passed.
 var gateConditions = []string{
 	kopiurv1.ConditionReferentAvailable, kopiurv1.ConditionRepositoryReady, kopiurv1.ConditionCredentialsAvailable,
-	kopiurv1.ConditionResolved, kopiurv1.ConditionTargetAvailable, kopiurv1.ConditionMoverPermitted,
+	kopiurv1.ConditionResolved, kopiurv1.ConditionTargetAvailable,
+	kopiurv1.ConditionSecurityContextResolved, kopiurv1.ConditionSecurityContextInherited, kopiurv1.ConditionMoverPermitted,
 }
 
 // Decide returns the next move. It is total, and deciding twice on the same world gives the same plan.
@@ -49,6 +50,7 @@ func Decide(w World, now time.Time) Plan {
 		d.credentials,  // its Secrets are here
 		d.resolve,      // which snapshot
 		d.target,       // the claim may be written
+		d.user,         // it is known as whom
 		d.startRestore, // write it
 	} {
 		if step() {
@@ -63,6 +65,8 @@ type decision struct {
 	now  time.Time
 	plan Plan
 	st   *kopiurv1.RestoreStatus
+	// inherited is the user that the mover takes over.
+	inherited *moverjob.Layer
 	// ended is set once an attempt's end was found in this decision.
 	ended bool
 }
@@ -231,7 +235,11 @@ func (d *decision) reachable() bool {
 // credentials passes once everything a mover mounts is here, and not with Secrets that a mover found wanting.
 func (d *decision) credentials() bool {
 	if d.gate(kopiurv1.ConditionCredentialsAvailable, d.Credentials.Verdict) {
-		return d.wait(0, d.Credentials.Reason, "%s", d.Credentials.Message)
+		var after time.Duration
+		if d.repository().Projected != "" {
+			after = recheck // Secrets of another namespace wake nobody here
+		}
+		return d.wait(after, d.Credentials.Reason, "%s", d.Credentials.Message)
 	}
 	f := d.st.Failure
 	if f != nil && f.KopiaErrorClass == classMissingCredentials && d.st.ResolvedCredentialVersion == d.Credentials.Version {

@@ -63,12 +63,6 @@ func TestGates(t *testing.T) {
 			})),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.target.streamExec",
 		},
-		"an inherited user is not carried out yet": {
-			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
-				s.Mover = &kopiurv1.MoverSpec{InheritSecurityContextFrom: &kopiurv1.InheritSecurityContextFrom{Snapshot: &kopiurv1.InheritFromSnapshot{}}}
-			})),
-			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.mover.inheritSecurityContextFrom",
-		},
 		"a claim of another namespace is refused": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
 				s.Target = kopiurv1.RestoreTarget{PVCRef: &kopiurv1.TargetPVCRef{Name: "data", Namespace: "other"}}

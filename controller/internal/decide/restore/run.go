@@ -25,6 +25,7 @@ type attempt struct {
 	operation       work.Operation
 	target          *moverjob.Mount
 	layer           *kopiurv1.MoverSpec
+	inherited       *moverjob.Layer
 	failurePolicy   *kopiurv1.FailurePolicy
 	deadlineSeconds int64
 	phase           kopiurv1.RestorePhase
@@ -53,13 +54,16 @@ func (d *decision) launch(a attempt) bool {
 		Owner: d.Restore, GVK: kopiurv1.GroupVersion.WithKind("Restore"),
 		Letter: a.letter, Attempt: strconv.Itoa(int(j.Attempts)), Namespace: d.Restore.Namespace,
 		Image: d.Image, PullPolicy: d.PullPolicy,
-		Repository: d.repository(), Operation: a.operation, Layers: []*kopiurv1.MoverSpec{a.layer},
+		Repository: d.repository(), Operation: a.operation, Layers: []*kopiurv1.MoverSpec{a.layer}, Inherited: a.inherited,
 		FailurePolicy: a.failurePolicy, DefaultDeadlineSeconds: a.deadlineSeconds, Target: a.target,
 		Labels: map[string]string{kopiurv1.LabelGeneration: strconv.FormatInt(generation, 10)},
 	})
 	if err != nil {
 		d.makeNothing()
 		return d.refuse(kopiurv1.ReasonInvalidSpec, "%s", err)
+	}
+	if a.target != nil {
+		d.colocate(job)
 	}
 	v := gates.Privileges(job.Spec.Template.Spec, d.Restore.Namespace, d.NamespaceAnnotations)
 	if d.gate(kopiurv1.ConditionMoverPermitted, v) {
@@ -190,7 +194,7 @@ func (d *decision) startRestore() bool {
 		op.TargetPath, op.DevicePath = "", work.TargetDevice
 	}
 	return d.launch(attempt{
-		letter: "v", operation: work.Operation{Restore: op}, layer: d.Restore.Spec.Mover,
+		letter: "v", operation: work.Operation{Restore: op}, layer: d.Restore.Spec.Mover, inherited: d.inherited,
 		target:        &target,
 		failurePolicy: d.Restore.Spec.FailurePolicy, phase: kopiurv1.RestoreRestoring,
 		reason: kopiurv1.ReasonMoverStarting, message: "starting the mover",

@@ -4,6 +4,7 @@
 package restore
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -35,6 +36,12 @@ type World struct {
 	Claim *corev1.PersistentVolumeClaim
 	// Users are the running pods of others that use the claim, Writers the Jobs and pods of other Restores into it.
 	Users, Writers []string
+	// Neighbours are the pods of the namespace that are no movers.
+	Neighbours []corev1.Pod
+	// Attached is the node that the claim's volume is attached to, where no pod uses it; "" where it is to none.
+	Attached string
+	// Recorded is whom the backup ran as, read only where the mover is to run as the same.
+	Recorded *kopiurv1.Recorded
 	// Job that status.job names, and what it amounts to.
 	Job     *batchv1.Job
 	Outcome moverjob.Outcome
@@ -94,6 +101,18 @@ type Plan struct {
 	// After is when to look again at the latest; zero leaves it to the watches.
 	After time.Duration
 	Notes []Note
+}
+
+// Withhold takes back what was to be made, where the credentials that it mounts could not be copied. The attempt that was
+// recorded is gone on with once they can.
+func (p *Plan) Withhold(v gates.Verdict) {
+	if p.Claim != nil {
+		p.Conditions = slices.DeleteFunc(p.Conditions, func(c Condition) bool { return c.Type == kopiurv1.ConditionTargetAvailable })
+	}
+	p.Claim, p.Job = nil, nil
+	p.Conditions = slices.DeleteFunc(p.Conditions, func(c Condition) bool { return c.Type == kopiurv1.ConditionCredentialsAvailable })
+	p.Conditions = append(p.Conditions, Condition{Type: kopiurv1.ConditionCredentialsAvailable, Status: metav1.ConditionFalse, Reason: v.Reason, Message: v.Message})
+	p.State, p.Reason, p.Message, p.After = Progressing, v.Reason, v.Message, recheck
 }
 
 // RepositoryRef is the repository a Restore reads from, nil while nothing says which. A pin wins over the spec, the spec
