@@ -180,7 +180,7 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		concurrency = *o.ReconcileConcurrency
 	}
 	d := deps.Deps{
-		Env:                loop.Env{Client: mgr.GetClient(), Clock: o.Clock, Events: sink},
+		Env:                loop.Env{Client: mgr.GetClient(), Clock: o.Clock, Events: sink, Writes: loop.NewWrites()},
 		ServerClock:        o.ServerClock,
 		Live:               mgr.GetAPIReader(),
 		Logs:               logs,

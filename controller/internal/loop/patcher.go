@@ -37,6 +37,8 @@ type Env struct {
 	Client client.Client
 	Clock  clock.PassiveClock
 	Events Publisher
+	// Writes, where it is set, is told of every status write.
+	Writes *Writes
 }
 
 // Patcher records one reconcile of one object.
@@ -296,6 +298,7 @@ func (p *Patcher) send(ctx context.Context, status json.RawMessage) error {
 	if err := p.write(ctx, answer, client.RawPatch(types.MergePatchType, body)); err != nil {
 		return fmt.Errorf("patch status of %s %s: %w", p.kind, client.ObjectKeyFromObject(p.obj), err)
 	}
+	p.env.Writes.Did(p.obj.GetUID(), p.base.GetResourceVersion(), answer.GetResourceVersion())
 	p.obj.SetResourceVersion(answer.GetResourceVersion())
 	p.base = answer
 	return nil

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
 // ErrNameTaken is returned where a Job of the derived name belongs to somebody else.
@@ -93,15 +94,20 @@ func Fetch(ctx context.Context, c client.Reader, namespace, name string, owner t
 }
 
 // Retire lets the Job controller remove a Job some time after its result was recorded. Before that nothing may: the
-// result lives in its pod.
-func Retire(ctx context.Context, c client.Client, job *batchv1.Job, ttl int32) error {
-	if job == nil || job.Spec.TTLSecondsAfterFinished != nil {
+// result lives in its pod. A Job that the cache shows as it was before is left to the next look.
+func Retire(ctx context.Context, c client.Client, writes *loop.Writes, job *batchv1.Job, ttl int32) error {
+	if job == nil || job.Spec.TTLSecondsAfterFinished != nil || writes.Behind(job) {
 		return nil
 	}
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"ttlSecondsAfterFinished":%d}}`, ttl))
-	if err := c.Patch(ctx, job.DeepCopy(), patch); err != nil && !apierrors.IsNotFound(err) {
+	retired := job.DeepCopy()
+	if err := c.Patch(ctx, retired, patch); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
 		return fmt.Errorf("set the time to live of job %s/%s: %w", job.Namespace, job.Name, err)
 	}
+	writes.Did(job.UID, job.ResourceVersion, retired.ResourceVersion)
 	return nil
 }
 

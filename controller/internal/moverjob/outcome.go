@@ -43,6 +43,9 @@ const (
 // nodeLostAfter is how long a pod may hang in its deletion before its node counts as lost.
 const nodeLostAfter = 10 * time.Minute
 
+// startPatience is how long a pod may take to start before it is told why it does not.
+const startPatience = 30 * time.Second
+
 // Outcome is what a Job and its pods amount to.
 type Outcome struct {
 	State State
@@ -58,6 +61,8 @@ type Outcome struct {
 	Message string
 	// Terminal is true once the Job itself is over: no pod of it uses its volumes any more.
 	Terminal bool
+	// Starting is true while a pod starts as it should: there is nothing to tell about yet.
+	Starting bool
 	// Recheck is when a deadline of this state passes; zero means that only an event can change it.
 	Recheck time.Duration
 }
@@ -140,7 +145,7 @@ func live(o Outcome, job *batchv1.Job, pods []corev1.Pod, startup time.Duration,
 			o.State = Running
 			return o
 		}
-		o.Message = waitingFor(p)
+		o.Message, o.Starting = waitingFor(p)
 		return overdue(o, p.CreationTimestamp.Time, startup, now)
 	}
 	if len(pods) > 0 {
@@ -148,15 +153,22 @@ func live(o Outcome, job *batchv1.Job, pods []corev1.Pod, startup time.Duration,
 		o.State, o.Message = Waiting, "the mover failed and will be tried again: "+lastWords(pods)
 		return o
 	}
-	o.Message = "no pod was created yet; see the events of Job " + job.Name
+	o.Message, o.Starting = "no pod was created yet; see the events of Job "+job.Name, true
 	return overdue(o, since, startup, now)
 }
 
+// overdue compares with the startup deadline. A pod that takes its first steps takes a few, and each of them told would be
+// a write.
 func overdue(o Outcome, since time.Time, startup time.Duration, now time.Time) Outcome {
 	o.State = Waiting
-	if waited := now.Sub(since); waited >= startup {
+	waited := now.Sub(since)
+	o.Starting = o.Starting && waited < min(startPatience, startup)
+	switch {
+	case waited >= startup:
 		o.State = Wedged
-	} else {
+	case o.Starting:
+		o.Recheck = min(startPatience, startup) - waited
+	default:
 		o.Recheck = startup - waited
 	}
 	return o
@@ -236,19 +248,19 @@ func started(p *corev1.Pod) bool {
 	return s.Running != nil || s.Terminated != nil
 }
 
-// waitingFor is the pod's own reason for not running.
-func waitingFor(p *corev1.Pod) string {
+// waitingFor is the pod's own reason for not running. starting is true where it has none.
+func waitingFor(p *corev1.Pod) (reason string, starting bool) {
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return "pod " + p.Name + ": " + w.Reason + ": " + w.Message
+			return "pod " + p.Name + ": " + w.Reason + ": " + w.Message, false
 		}
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return "pod " + p.Name + " cannot be scheduled: " + c.Message
+			return "pod " + p.Name + " cannot be scheduled: " + c.Message, false
 		}
 	}
-	return "pod " + p.Name + " is starting"
+	return "pod " + p.Name + " is starting", true
 }
 
 // lastWords is how the newest ended pod explains itself.

@@ -119,6 +119,40 @@ func TestDecideNamesTheNextDeadline(t *testing.T) {
 	assert.False(t, moverjob.Decide(job(cond(batchv1.JobFailureTarget, "")), nil, 0, now).Terminal, "pods may still use the volumes")
 }
 
+// TestAStartingPodIsNoNews: the first steps of a pod are told as one, until it takes long or says what is wrong.
+func TestAStartingPodIsNoNews(t *testing.T) {
+	t.Parallel()
+	young := func(age time.Duration) *batchv1.Job {
+		j := job()
+		j.CreationTimestamp = metav1.NewTime(now.Add(-age))
+		return j
+	}
+	creating := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+	stuck := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}
+	for name, tc := range map[string]struct {
+		job         *batchv1.Job
+		pods        []corev1.Pod
+		startup     time.Duration
+		want        bool
+		wantRecheck time.Duration
+	}{
+		"no pod yet":                           {young(10 * time.Second), nil, 5 * time.Minute, true, 20 * time.Second},
+		"a pod that is being made":             {young(10 * time.Second), []corev1.Pod{pod("p", 5*time.Second, creating)}, 5 * time.Minute, true, 25 * time.Second},
+		"no pod for a while":                   {young(30 * time.Second), nil, 5 * time.Minute, false, 270 * time.Second},
+		"a pod that says what is wrong":        {young(10 * time.Second), []corev1.Pod{pod("p", 5*time.Second, stuck)}, 5 * time.Minute, false, 295 * time.Second},
+		"a deadline that is nearer than that":  {young(2 * time.Second), nil, 5 * time.Second, true, 3 * time.Second},
+		"and a pod that is late even for that": {young(5 * time.Second), nil, 5 * time.Second, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := moverjob.Decide(tc.job, tc.pods, tc.startup, now)
+			assert.Equal(t, tc.want, got.Starting)
+			assert.Equal(t, tc.wantRecheck, got.Recheck)
+			assert.NotEmpty(t, got.Message, "whoever wants to tell can")
+		})
+	}
+}
+
 func TestParseTail(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 5, 8, 0, 0, 0, time.UTC)

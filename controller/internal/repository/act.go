@@ -76,7 +76,7 @@ func (r *Reconciler) retire(ctx context.Context, sc *scope) error {
 		// It would go on some day, beside the attempt after it.
 		return moverjob.Reap(ctx, r.Client, job) //nolint:wrapcheck // says what it did
 	}
-	return moverjob.Retire(ctx, r.Client, job, moverjob.TTL(sc.s.repo)) //nolint:wrapcheck // says what it did
+	return moverjob.Retire(ctx, r.Client, r.Writes, job, moverjob.TTL(sc.s.repo)) //nolint:wrapcheck // says what it did
 }
 
 // clear removes Jobs of older attempts. A running one was made from other settings: its outcome says nothing about the

@@ -92,6 +92,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the cache does not fail
 	}
+	if r.Writes.Behind(obj) {
+		return ctrl.Result{RequeueAfter: loop.BehindRetry}, nil
+	}
 	if obj.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, nil // its Jobs go by their owner references; the store is never touched
 	}

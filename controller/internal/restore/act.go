@@ -55,7 +55,7 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, obj *kopiurv1.Res
 }
 
 func (r *Reconciler) retire(ctx context.Context, s *scope) error {
-	return moverjob.Retire(ctx, r.Client, s.plan.Retire, s.plan.TTL) //nolint:wrapcheck // the step says so
+	return moverjob.Retire(ctx, r.Client, r.Writes, s.plan.Retire, s.plan.TTL) //nolint:wrapcheck // the step says so
 }
 
 func (r *Reconciler) reap(ctx context.Context, s *scope) error {

@@ -73,6 +73,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if r.Writes.Behind(obj) {
+		return ctrl.Result{RequeueAfter: loop.BehindRetry}, nil
+	}
 	if !obj.DeletionTimestamp.IsZero() {
 		// Its Jobs go with it by their owner references, and nothing of the user's does.
 		return ctrl.Result{}, nil

@@ -94,7 +94,7 @@ func (r *Reconciler) act(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, s.fail()
 	case plan.Retire:
 		s.rest()
-		return ctrl.Result{RequeueAfter: settleAfter}, moverjob.Retire(ctx, r.Client, s.plan.Job, r.ttl(ctx, s))
+		return ctrl.Result{RequeueAfter: settleAfter}, moverjob.Retire(ctx, r.Client, r.Writes, s.plan.Job, r.ttl(ctx, s))
 	case plan.Reap:
 		s.rest()
 		return ctrl.Result{RequeueAfter: settleAfter}, moverjob.Reap(ctx, r.Client, s.plan.Job)
@@ -220,7 +220,7 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 	default:
 		return fmt.Errorf("start: %w", err)
 	}
-	if err := moverjob.Retire(ctx, r.Client, s.plan.Lost, moverjob.DefaultTTL); err != nil {
+	if err := moverjob.Retire(ctx, r.Client, r.Writes, s.plan.Lost, moverjob.DefaultTTL); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
 	rec := s.plan.Recorded
@@ -232,7 +232,7 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 		s.set(*c)
 	}
 	s.patcher.Emit(startedEvent(s.plan))
-	return loop.Wait{After: moverjob.StartupDeadline(s.obj.Spec.FailurePolicy), Reason: kopiurv1.ReasonMoverStarting, Message: "the mover's pod is starting"}
+	return loop.Wait{After: moverjob.StartupDeadline(s.obj.Spec.FailurePolicy), Reason: kopiurv1.ReasonMoverStarting, Message: plan.Starting}
 }
 
 // hidden looks at a Job that the cache does not show although its name exists.
@@ -244,7 +244,7 @@ func (r *Reconciler) hidden(ctx context.Context, s *scope, job *batchv1.Job) err
 	case taken:
 		return s.nameTaken(job)
 	}
-	return loop.Wait{After: cacheLag, Reason: kopiurv1.ReasonMoverStarting, Message: "the mover's pod is starting"}
+	return loop.Wait{After: cacheLag, Reason: kopiurv1.ReasonMoverStarting, Message: plan.Starting}
 }
 
 func (s *scope) nameTaken(job *batchv1.Job) error {
@@ -402,5 +402,6 @@ func (r *Reconciler) label(ctx context.Context, obj *kopiurv1.Snapshot, w plan.W
 	if err := r.Client.Patch(ctx, obj, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("label snapshot %s/%s: %w", obj.Namespace, obj.Name, err)
 	}
+	r.Writes.Did(obj.UID, base.ResourceVersion, obj.ResourceVersion)
 	return nil
 }

@@ -58,6 +58,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the manager logs it with the object
 	}
+	if r.Writes.Behind(obj) {
+		return ctrl.Result{RequeueAfter: loop.BehindRetry}, nil
+	}
 	switch {
 	case obj.DeletionTimestamp == nil:
 	case slices.Contains(obj.Finalizers, kopiurv1.FinalizerHooks):

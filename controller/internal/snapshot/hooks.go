@@ -44,6 +44,7 @@ func (r *Reconciler) finalizers(ctx context.Context, obj *kopiurv1.Snapshot, lis
 	if err := r.Client.Patch(ctx, obj, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("guard the hooks of snapshot %s/%s: %w", obj.Namespace, obj.Name, err)
 	}
+	r.Writes.Did(obj.UID, base.ResourceVersion, obj.ResourceVersion)
 	return nil
 }
 

@@ -143,6 +143,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the cache does not fail
 	}
+	if r.Writes.Behind(obj) {
+		return ctrl.Result{RequeueAfter: loop.BehindRetry}, nil
+	}
 	if obj.DeletionTimestamp != nil {
 		more, err := r.cascade(ctx, obj)
 		switch {

@@ -320,7 +320,7 @@ func (r *Reconciler) let(ctx context.Context, obj *kopiurv1.SnapshotPolicy, seen
 					ttl = moverjob.TTL(*s.Repository)
 				}
 			}
-			if err := moverjob.Retire(ctx, r.Client, job, ttl); err != nil {
+			if err := moverjob.Retire(ctx, r.Client, r.Writes, job, ttl); err != nil {
 				return 0, err //nolint:wrapcheck // says what it did
 			}
 			continue

@@ -209,7 +209,11 @@ func follow(p *Plan, in Input, now time.Time) {
 		p.running(in, "")
 		p.After = f.Outcome.Recheck
 	case moverjob.Waiting:
-		p.running(in, f.Outcome.Message)
+		waitsFor := f.Outcome.Message
+		if f.Outcome.Starting {
+			waitsFor = ""
+		}
+		p.running(in, waitsFor)
 		p.After = f.Outcome.Recheck
 	case moverjob.NodeLost:
 		if in.Status.UniqueID != "" {

@@ -73,6 +73,9 @@ func follow(w World, attempt int32, now time.Time) Plan {
 			p.Phase = kopiurv1.SnapshotRunning
 		}
 		p.Reason, p.Message, p.After = kopiurv1.ReasonMoverStarting, o.Message, o.Recheck
+		if o.Starting {
+			p.Message = Starting // as the start itself said
+		}
 		if unbound {
 			p.Message += "; " + staging.BindMessage(staged.PVCName, w.ClaimEvent)
 		}
@@ -96,6 +99,9 @@ func follow(w World, attempt int32, now time.Time) Plan {
 	}
 	return p
 }
+
+// Starting is what is said of a mover while nothing is unusual about it.
+const Starting = "the mover's pod is starting"
 
 type reasoned struct{ reason, message string }
 

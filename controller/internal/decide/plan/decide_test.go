@@ -37,6 +37,7 @@ func TestRun(t *testing.T) {
 		"a mover runs: its progress is read every 5 s at first": {world(told(1), job(1, 0), running), plan.Follow, runningPhase, kopiurv1.ReasonMoverRunning, "the mover runs in", 5 * time.Second, ""},
 		"and every 30 s later":                            {world(told(1), job(1, time.Hour), running), plan.Follow, runningPhase, kopiurv1.ReasonMoverRunning, "", 30 * time.Second, ""},
 		"the Job was made and the status does not say so": {world(job(1, 0), running), plan.Follow, runningPhase, kopiurv1.ReasonMoverRunning, "", 5 * time.Second, ""},
+		"the pod has just begun to start":                 {world(told(1), job(1, 10*time.Second), pending), plan.Wait, runningPhase, kopiurv1.ReasonMoverStarting, plan.Starting, 20 * time.Second, ""},
 		"the pod starts":                                  {world(job(1, time.Minute), pending), plan.Wait, pendingPhase, kopiurv1.ReasonMoverStarting, "is starting", 4 * time.Minute, ""},
 		"a failed mover waits for its retry":              {world(told(1), job(1, 0), reported(retryable)), plan.Wait, runningPhase, kopiurv1.ReasonMoverStarting, "will be tried again", 0, ""},
 		"the pod does not start":                          {world(told(1), job(1, 5*time.Minute), pending), plan.Fail, failed, kopiurv1.ReasonMoverPodWedged, "is starting", 0, plan.OpStart},

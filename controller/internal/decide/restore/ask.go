@@ -109,7 +109,7 @@ func (d *decision) ask() bool {
 	return d.launch(attempt{
 		letter: "q", operation: work.Operation{Resolve: q}, layer: layer, failurePolicy: fp,
 		deadlineSeconds: resolveDeadlineSeconds, phase: kopiurv1.RestoreResolving,
-		reason: kopiurv1.ReasonResolving, message: "asking the repository which snapshot is meant",
+		reason: kopiurv1.ReasonResolving, message: asksWhich,
 	})
 }
 

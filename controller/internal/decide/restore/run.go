@@ -16,6 +16,12 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
 
+// What is said of a mover while nothing is unusual about it.
+const (
+	starting  = "starting the mover"
+	asksWhich = "asking the repository which snapshot is meant"
+)
+
 // resolveDeadlineSeconds bounds a question. A connect with a cold cache may take minutes (C-3), so it is generous.
 const resolveDeadlineSeconds = 1800
 
@@ -135,9 +141,16 @@ func (d *decision) working() bool {
 		if asking {
 			reason = kopiurv1.ReasonResolving
 		}
-		return d.wait(d.Outcome.Recheck, reason, "%s", d.Outcome.Message)
+		message := d.Outcome.Message
+		if d.Outcome.Starting { // as the start itself said
+			message = starting
+			if asking {
+				message = asksWhich
+			}
+		}
+		return d.wait(d.Outcome.Recheck, reason, "%s", message)
 	case asking:
-		return d.wait(0, kopiurv1.ReasonResolving, "asking the repository which snapshot is meant")
+		return d.wait(0, kopiurv1.ReasonResolving, asksWhich)
 	default:
 		return d.wait(work.ProgressInterval(d.ranFor()), kopiurv1.ReasonMoverRunning, "restoring snapshot %s into claim %s",
 			d.st.Resolved.KopiaSnapshotID, TargetClaim(d.Restore))
@@ -197,7 +210,7 @@ func (d *decision) startRestore() bool {
 		letter: "v", operation: work.Operation{Restore: op}, layer: d.Restore.Spec.Mover, inherited: d.inherited,
 		target:        &target,
 		failurePolicy: d.Restore.Spec.FailurePolicy, phase: kopiurv1.RestoreRestoring,
-		reason: kopiurv1.ReasonMoverStarting, message: "starting the mover",
+		reason: kopiurv1.ReasonMoverStarting, message: starting,
 	})
 }
 
