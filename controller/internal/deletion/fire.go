@@ -16,6 +16,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/breaker"
 	"github.com/kopiur/kopiur/controller/internal/decide/deletion"
+	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
 
@@ -83,14 +84,18 @@ func (r *Reconciler) launch(ctx context.Context, ref kopiurv1.RepositoryRef, pen
 		return cacheLag, err
 	}
 	verdict := Breaker(*repo, pending)
+	now, err := r.again(ctx, set)
+	if err != nil {
+		return 0, err
+	}
 	var members []kopiurv1.Snapshot
-	for _, c := range set {
-		s, err := r.confirm(ctx, look, *repo, verdict, c)
+	for i, c := range set {
+		ok, err := r.confirm(ctx, look, *repo, verdict, c, now[i])
 		if err != nil {
 			return 0, err
 		}
-		if s != nil {
-			members = append(members, *s)
+		if ok {
+			members = append(members, *now[i])
 		}
 	}
 	if len(members) == 0 {
@@ -107,26 +112,35 @@ func (r *Reconciler) launch(ctx context.Context, ref kopiurv1.RepositoryRef, pen
 	return r.create(ctx, *repo, members)
 }
 
-// confirm reads one member again, and all that its data depends on. It is nil where it may not go now.
-func (r *Reconciler) confirm(ctx context.Context, look *Look, repo moverjob.Repository, verdict breaker.Verdict, c deletion.Candidate) (*kopiurv1.Snapshot, error) {
-	var s kopiurv1.Snapshot
-	err := r.Deps.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: c.Name}, &s)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("get snapshot %s/%s: %w", c.Namespace, c.Name, err)
-	case s.UID != c.UID || !fires(&s, repo, verdict):
-		return nil, nil
+// again reads the members past the cache. What is not there is nil.
+func (r *Reconciler) again(ctx context.Context, set []deletion.Candidate) ([]*kopiurv1.Snapshot, error) {
+	out := make([]*kopiurv1.Snapshot, len(set))
+	err := loop.Each(ctx, len(set), func(ctx context.Context, i int) error {
+		var s kopiurv1.Snapshot
+		err := r.Deps.Live.Get(ctx, client.ObjectKey{Namespace: set[i].Namespace, Name: set[i].Name}, &s)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return fmt.Errorf("get snapshot %s/%s: %w", set[i].Namespace, set[i].Name, err)
+		}
+		out[i] = &s
+		return nil
+	})
+	return out, err //nolint:wrapcheck // says what it did
+}
+
+// confirm judges one member as it is now, by all that its data depends on. It is false where it may not go now.
+func (r *Reconciler) confirm(ctx context.Context, look *Look, repo moverjob.Repository, verdict breaker.Verdict, c deletion.Candidate, s *kopiurv1.Snapshot) (bool, error) {
+	if s == nil || s.UID != c.UID || !fires(s, repo, verdict) {
+		return false, nil
 	}
-	facts, _, err := look.Facts(ctx, &s)
+	facts, _, err := look.Facts(ctx, s)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	if v := deletion.Decide(facts); v.Policy != kopiurv1.DeletionDelete || v.Prove {
-		return nil, nil
-	}
-	return &s, nil
+	v := deletion.Decide(facts)
+	return v.Policy == kopiurv1.DeletionDelete && !v.Prove, nil
 }
 
 // create makes the Job. The name of the set is a lock: the same members never go twice.

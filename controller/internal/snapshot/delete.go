@@ -79,14 +79,17 @@ func (r *Reconciler) facts(ctx context.Context, o carry.Observer, look *carry.Lo
 	if repo == nil {
 		return nil
 	}
+	if rm.w.Batch, err = o.Batch(ctx, *repo, rm.obj); err != nil {
+		return err //nolint:wrapcheck // says what it read
+	}
+	if deletion.Followed(rm.obj, rm.w.Batch) {
+		return nil // by what the Job does alone
+	}
 	pending, err := carry.Pending(ctx, r.Client, repo.Ref)
 	if err != nil {
 		return err //nolint:wrapcheck // says what it read
 	}
 	rm.w.Breaker = carry.Breaker(*repo, pending)
-	if rm.w.Batch, err = o.Batch(ctx, *repo, rm.obj); err != nil {
-		return err //nolint:wrapcheck // says what it read
-	}
 	if rm.w.Gate, err = o.Gate(ctx, *repo); err != nil {
 		return err //nolint:wrapcheck // says what it read
 	}
@@ -181,9 +184,10 @@ func (r *Reconciler) disposeAct(ctx context.Context, rm *removal) error {
 	return loop.Wait{After: p.After, Reason: p.Reason, Message: p.Message}
 }
 
-// tell publishes what is waited for, once. A hold and a failure have told already.
+// tell publishes what is waited for, once. A hold and a failure have told already; the ordinary course of a deletion is
+// told by the condition and at its end, or a thousand deletions would be as many events more at every step.
 func (rm *removal) tell(p deletion.Plan) {
-	if p.Action != deletion.Wait || p.Reason == kopiurv1.ReasonDeletionFailed {
+	if p.Action != deletion.Wait || p.Reason == kopiurv1.ReasonDeletionFailed || p.Reason == kopiurv1.ReasonDeletionQueued || p.Reason == kopiurv1.ReasonDeletionRunning {
 		return
 	}
 	if was := rm.patcher.Was(kopiurv1.ConditionReady); was == nil || was.Reason != p.Reason {

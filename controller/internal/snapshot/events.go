@@ -52,12 +52,10 @@ func recordedEvent(rec plan.Records) loop.Event {
 }
 
 func deletingEvent(p deletion.Plan) loop.Event {
-	switch p.Reason {
-	case kopiurv1.ReasonDeletionQueued, kopiurv1.ReasonDeletionRunning, kopiurv1.ReasonStoppingMover:
+	if p.Reason == kopiurv1.ReasonStoppingMover {
 		return loop.Normal(p.Reason, actionDelete, "%s", p.Message)
-	default:
-		return loop.Warning(p.Reason, actionDelete, "Waiting: %s", p.Message)
 	}
+	return loop.Warning(p.Reason, actionDelete, "Waiting: %s", p.Message)
 }
 
 func heldEvent(p deletion.Plan) loop.Event {

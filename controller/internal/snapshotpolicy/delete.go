@@ -15,6 +15,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/deletion"
 	"github.com/kopiur/kopiur/controller/internal/deletion"
+	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshotpolicies,verbs=patch
@@ -24,7 +25,7 @@ const (
 	// page of a list that has to be complete.
 	page = 500
 	// perTurn is how many Snapshots one turn takes: a reconcile has its time, and others wait.
-	perTurn = 100
+	perTurn = 200
 )
 
 // guard keeps the finalizer on a policy that takes its Snapshots along, and on no other: what needs nothing to be done is
@@ -109,27 +110,32 @@ func (r *Reconciler) meant(ctx context.Context, p *kopiurv1.SnapshotPolicy) (boo
 
 // takeAlong works on a complete list, past the cache: a Snapshot that it misses would keep its data for good.
 func (r *Reconciler) takeAlong(ctx context.Context, p *kopiurv1.SnapshotPolicy) (int, error) {
-	n := 0
+	found, err := r.foundToTake(ctx, p)
+	if err != nil {
+		return 0, err
+	}
+	err = loop.Each(ctx, len(found), func(ctx context.Context, i int) error { return r.take(ctx, &found[i]) })
+	return len(found), err //nolint:wrapcheck // says what it did
+}
+
+// foundToTake are as many Snapshots as one turn takes.
+func (r *Reconciler) foundToTake(ctx context.Context, p *kopiurv1.SnapshotPolicy) ([]kopiurv1.Snapshot, error) {
+	var out []kopiurv1.Snapshot
 	for next := ""; ; {
 		var list kopiurv1.SnapshotList
 		if err := r.Live.List(ctx, &list, client.InNamespace(p.Namespace), client.Limit(page), client.Continue(next)); err != nil {
-			return n, fmt.Errorf("list the snapshots of policy %s/%s: %w", p.Namespace, p.Name, err)
+			return nil, fmt.Errorf("list the snapshots of policy %s/%s: %w", p.Namespace, p.Name, err)
 		}
 		for i := range list.Items {
-			s := &list.Items[i]
-			if !taken(s, p) {
+			if !taken(&list.Items[i], p) {
 				continue
 			}
-			if err := r.take(ctx, s); err != nil {
-				return n, err
-			}
-			n++
-			if n == perTurn {
-				return n, nil
+			if out = append(out, list.Items[i]); len(out) == perTurn {
+				return out, nil
 			}
 		}
 		if next = list.Continue; next == "" {
-			return n, nil
+			return out, nil
 		}
 	}
 }

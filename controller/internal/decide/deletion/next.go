@@ -14,6 +14,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/decide/breaker"
+	"github.com/kopiur/kopiur/controller/internal/decide/connect"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
@@ -206,15 +207,38 @@ func remove(w World, server, now time.Time) Plan {
 	}
 	_, after := Compose([]Candidate{c}, server, now)
 	if after == 0 {
-		if !w.Facts.Live {
-			return Plan{Action: Prove} // it should be gone by now: perhaps only the caches say that it may go
+		// The Job that takes it tells of itself. Where none does, perhaps only the caches say that it may go.
+		if after = dueRecheck - overdue(s, c, server, now); after <= 0 {
+			if !w.Facts.Live {
+				return Plan{Action: Prove}
+			}
+			after = dueRecheck
 		}
-		after = dueRecheck
 	}
 	return Plan{
 		Action: Wait, Reason: kopiurv1.ReasonDeletionQueued, After: after,
 		Message: "the stored data goes with the next Job that deletes from " + w.Facts.RepositoryName,
 	}
+}
+
+// overdue is for how long a Snapshot could have gone: since the quiet after its deletion, the end of its hold, and that of
+// the pause after a failure.
+func overdue(s *kopiurv1.Snapshot, c Candidate, server, now time.Time) time.Duration {
+	out := server.Sub(c.DeletedAt.Add(Quiet))
+	for i := range s.Status.Conditions {
+		if k := &s.Status.Conditions[i]; k.Type == kopiurv1.ConditionDeletionHeld {
+			out = min(out, now.Sub(k.LastTransitionTime.Time))
+		}
+	}
+	if c.Attempts > 0 && !c.FailedAt.IsZero() && !c.FailedAt.After(now) {
+		out = min(out, now.Sub(c.FailedAt.Add(connect.Ladder(c.Attempts))))
+	}
+	return out
+}
+
+// Followed reports whether what a Job does for a Snapshot is all that matters to it.
+func Followed(s *kopiurv1.Snapshot, b *Batch) bool {
+	return b != nil && b.Outcome.State != moverjob.Absent && (s.Status.Deletion == nil || s.Status.Deletion.JobUID != string(b.UID))
 }
 
 // follow reads what a Job did for one of its members.
@@ -229,6 +253,8 @@ func follow(w World, b Batch) (Plan, bool) {
 		p := Plan{Action: Wait, Reason: kopiurv1.ReasonDeletionRunning, Message: "Job " + b.Name + " deletes the stored data"}
 		switch patient := moverjob.DefaultStartupDeadline - startPatience; {
 		case o.State == moverjob.Running || o.Message == "":
+		case o.Starting:
+			p.After = o.Recheck
 		case o.State == moverjob.Waiting && o.Recheck > patient:
 			// Two hundred Snapshots need not tell of every step that a pod takes while it starts.
 			p.After = o.Recheck - patient

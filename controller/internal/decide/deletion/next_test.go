@@ -67,6 +67,10 @@ func failedBefore(job types.UID, n int32, at time.Time) setting {
 	}
 }
 
+func deletedAt(at time.Time) change {
+	return func(f *deletion.Facts) { f.Snapshot.DeletionTimestamp = &metav1.Time{Time: at} }
+}
+
 func stored(s *kopiurv1.StoredSnapshot) setting {
 	return func(w *deletion.World) { w.Facts.Snapshot.Status.Snapshot = s }
 }
@@ -95,8 +99,12 @@ func TestNext(t *testing.T) {
 		"skip goes also during a hold":                    {world(with(skip), open), deletion.Release, kopiurv1.ReasonSnapshotOrphaned, deletion.OutcomeOrphaned},
 		"a namespace that ends does not wait for a mover": {world(with(namespace(deletion.Gone)), batch(running)), deletion.Release, kopiurv1.ReasonSnapshotOrphaned, deletion.OutcomeOrphaned},
 		"a deletion waits for its Job":                    {world(), deletion.Wait, kopiurv1.ReasonDeletionQueued, ""},
-		"one whose turn has come is proven":               {world(with(cached)), deletion.Prove, "", ""},
-		"one that waits for others need not be yet":       {world(with(cached, func(f *deletion.Facts) { f.Snapshot.DeletionTimestamp = &metav1.Time{Time: later} })), deletion.Wait, kopiurv1.ReasonDeletionQueued, ""},
+		"one whose turn has come waits for its Job":       {world(with(cached)), deletion.Wait, kopiurv1.ReasonDeletionQueued, ""},
+		"one that no Job takes for a minute is proven":    {world(with(cached, deletedAt(noon.Add(-time.Minute)))), deletion.Prove, "", ""},
+		"but not before one has had a minute since a hold": {world(with(cached, deletedAt(noon.Add(-time.Hour)), func(f *deletion.Facts) {
+			f.Snapshot.Status.Conditions = []metav1.Condition{{Type: kopiurv1.ConditionDeletionHeld, Status: metav1.ConditionFalse, LastTransitionTime: metav1.NewTime(noon.Add(30 * time.Second))}}
+		})), deletion.Wait, kopiurv1.ReasonDeletionQueued, ""},
+		"one that waits for others need not be yet": {world(with(cached, deletedAt(later))), deletion.Wait, kopiurv1.ReasonDeletionQueued, ""},
 		"it is held":                {world(open), deletion.Hold, kopiurv1.ReasonMassDeletionBreaker, ""},
 		"Kopiur's own prune is not": {world(open, with(prunedBy(kopiurv1.PrunedByRetention))), deletion.Wait, kopiurv1.ReasonDeletionQueued, ""},
 		"a cascade is":              {world(open, with(prunedBy(kopiurv1.PrunedByPolicyCascade))), deletion.Hold, kopiurv1.ReasonMassDeletionBreaker, ""},
