@@ -212,16 +212,16 @@ func podsOf(ctx context.Context, c client.Reader, job *batchv1.Job) ([]corev1.Po
 func (r *Reconciler) observeStart(ctx context.Context, w *verify.World, run kopiurv1.VerificationRun) error {
 	ns := verify.Namespace(*w)
 	repo := *w.Repository
-	creds, err := r.credentials(ctx, &repo, ns, w.Policy.Spec.CredentialProjection)
+	creds, err := projection.Check(ctx, r.Client, &repo, ns, w.Policy.Spec.CredentialProjection, r.Projection)
 	if err != nil {
-		return err
+		return fmt.Errorf("observe: %w", err)
 	}
 	w.Repository = &repo
 	volume, err := gates.CheckVolume(ctx, r.Client, repo, ns)
 	if err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
-	w.Gates = []gates.Verdict{creds, volume}
+	w.Gates = []gates.Verdict{creds.Verdict, volume}
 	job, err := verify.Build(*w, run, r.MoverImage, r.PullPolicy)
 	if err != nil {
 		w.Gates = append(w.Gates, gates.Verdict{Reason: kopiurv1.ReasonInvalidSpec, Message: err.Error()})
@@ -242,27 +242,6 @@ func (r *Reconciler) observeStart(ctx context.Context, w *verify.World, run kopi
 	return err
 }
 
-// credentials looks for what the repository's movers mount: where the mover runs, or at the repository's home where all
-// sides agree that it is copied from there.
-func (r *Reconciler) credentials(ctx context.Context, repo *moverjob.Repository, ns string, consumer *kopiurv1.CredentialProjection) (gates.Verdict, error) {
-	at := ns
-	refusal := ""
-	wanted := projection.Wanted(*repo, ns, consumer)
-	if wanted {
-		if refusal = projection.Refusal(*repo, r.Projection); refusal == "" {
-			at, repo.Projected = repo.HomeNamespace, projection.Name(*repo)
-		}
-	}
-	creds, err := gates.CheckCredentials(ctx, r.Client, *repo, at)
-	if err != nil {
-		return gates.Verdict{}, fmt.Errorf("observe: %w", err)
-	}
-	if refusal != "" && !creds.Open {
-		return gates.Verdict{Reason: kopiurv1.ReasonBlockedOnGrant, Message: refusal + "; or create them here: " + creds.Message}, nil
-	}
-	return creds.Verdict, nil
-}
-
 // startRun makes the Job. Its name derives from the turn, so that one that was made and not recorded is found again.
 func (r *Reconciler) startRun(ctx context.Context, w verify.World, plan verify.Plan) (verify.Plan, error) {
 	job, err := verify.Build(w, plan.Run, r.MoverImage, r.PullPolicy)
@@ -274,14 +253,10 @@ func (r *Reconciler) startRun(ctx context.Context, w verify.World, plan verify.P
 		plan.Run.Job, plan.Waiting, plan.After = "", v, after
 		return plan, nil
 	}
-	if w.Repository.Projected != "" {
-		v, err := projection.Ensure(ctx, r.Live, r.Client, *w.Repository, job.Namespace, r.Clock.Now())
-		if err != nil {
-			return plan, fmt.Errorf("start: %w", err)
-		}
-		if !v.Open {
-			return wait(plan.After, v)
-		}
+	if v, err := projection.Before(ctx, r.Live, r.Client, w.Repository, job.Namespace, r.Clock.Now()); err != nil {
+		return plan, fmt.Errorf("start: %w", err)
+	} else if !v.Open {
+		return wait(plan.After, v)
 	}
 	other, err := r.turnstile.enter(ctx, r.Client, w.Repository.UID, name, r.Clock.Now())
 	if err != nil {
