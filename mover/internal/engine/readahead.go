@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -102,8 +103,8 @@ func (s *readAhead) Close(ctx context.Context) error {
 func (s *readAhead) pack(id blob.ID) *packFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.packs) - 1; i >= 0; i-- {
-		if p := s.packs[i]; p.id == id {
+	for i, p := range slices.Backward(s.packs) {
+		if p.id == id {
 			s.packs = append(append(s.packs[:i], s.packs[i+1:]...), p)
 			p.users++
 			return p
