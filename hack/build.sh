@@ -16,6 +16,8 @@ for module in controller mover webhook; do
 	[[ -d $module/cmd/$module ]] || continue
 	build "$module" "$module"
 done
+# What streams run commands with. It goes into the controller's image.
+build controller stream
 # The command line: no image, a program that people download.
 if [[ -d kopiurctl ]]; then
 	(cd kopiurctl && go build -ldflags "-s -w -X main.version=${VERSION:-dev}" -o "$root/out/release/kopiurctl" .)

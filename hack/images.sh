@@ -31,18 +31,34 @@ make_image() { # make_image <reference> <binary> <archive> <flags…>
 	if [[ -n ${PUSH:-} ]]; then out/bin/image push --out "$archive" "$reference"; fi
 }
 
+layer=$(mktemp -d) helper=$(mktemp -d)
+trap 'rm -rf "$layer" "$helper"' EXIT
+install -D -m 0755 out/release/stream "$helper/stream"
 if [[ -n ${RCLONE:-} ]]; then
-	layer=$(mktemp -d)
-	trap 'rm -rf "$layer"' EXIT
 	# Where a container that has no PATH of its own looks for programs.
 	install -D -m 0755 "$(hack/tool rclone)" "$layer/usr/bin/rclone"
 	make_image "$registry/kopiur/mover:$version-rclone" out/release/mover out/images/mover-rclone.tar --layer-dir "$layer"
 fi
 
+# What a container of an application has: a shell and a few tools, here those of this machine, with the libraries that they
+# are linked to.
+tools=$(mktemp -d)
+trap 'rm -rf "$layer" "$helper" "$tools"' EXIT
+for tool in sh head cat tee sha256sum sleep; do
+	program=$(readlink -f "$(command -v "$tool")")
+	install -D -m 0755 "$program" "$tools/usr/bin/$tool"
+	while read -r library; do
+		install -D -m 0755 "$(readlink -f "$library")" "$tools$library"
+	done < <(ldd "$program" 2>/dev/null | grep -oE '/[^ ]+\.so[^ ]*')
+done
+
 for binary in out/release/* out/bin/testapp ${servers[@]+"${servers[@]}"}; do
 	[[ -e $binary ]] || continue
 	name=$(basename "$binary")
-	# The command line runs where people are.
-	[[ $name != kopiurctl ]] || continue
-	make_image "$registry/kopiur/$name:$version" "$binary" "out/images/$name.tar"
+	# The command line runs where people are, and the helper of streams is in the controller's image.
+	[[ $name != kopiurctl && $name != stream ]] || continue
+	extra=()
+	if [[ $name == controller ]]; then extra=(--layer-dir "$helper"); fi
+	if [[ $name == testapp ]]; then extra=(--layer-dir "$tools"); fi
+	make_image "$registry/kopiur/$name:$version" "$binary" "out/images/$name.tar" ${extra[@]+"${extra[@]}"}
 done

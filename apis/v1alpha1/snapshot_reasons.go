@@ -23,6 +23,9 @@ const (
 	ReasonPostHookFailed = "PostHookFailed"
 	// ReasonHooksSucceeded is set when the hooks before the snapshot have run. Nothing to do.
 	ReasonHooksSucceeded = "HooksSucceeded"
+	// ReasonWorkloadNotFound is set while not exactly one pod runs in which a stream's command is to run, or that pod lacks
+	// the container. It is looked at once a minute.
+	ReasonWorkloadNotFound = "WorkloadNotFound"
 	// ReasonStreamExecNotPermitted is set when the Namespace does not allow movers to run commands in its pods. Annotate it
 	// with kopiur.home-operations.com/stream-exec-movers=true.
 	ReasonStreamExecNotPermitted = "StreamExecNotPermitted"

@@ -49,7 +49,6 @@ var pendingFields = map[string][]pendingField{
 	"Repository":        repositoryPending(),
 	"ClusterRepository": repositoryPending(),
 	"SnapshotPolicy": append(moverPending("spec.mover"), []pendingField{
-		{path: "spec.sources.stream", instead: "write the output to a volume and back that up", blocks: true},
 		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
 		{path: "spec.retention", instead: "every snapshot is kept"},
 		{path: "spec.adoption", instead: "snapshots made by others get no object"},
@@ -60,7 +59,6 @@ var pendingFields = map[string][]pendingField{
 	"Restore": append(moverPending("spec.mover"), []pendingField{
 		{path: "spec.source.identity", instead: "use source.fromPolicy with a SnapshotPolicy of that identity", blocks: true},
 		{path: "spec.target.populator", instead: "use target.pvc or target.pvcRef", blocks: true},
-		{path: "spec.target.streamExec", instead: "use target.pvc or target.pvcRef", blocks: true},
 	}...),
 }
 

@@ -3,7 +3,13 @@
 
 package work
 
-import "time"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
 
 // StreamSnapshot stores what a command writes to its standard output as one file. The command is run by a helper in
 // another container of the pod, which brings its output to StreamSocket; see Hello for the conversation. Without a
@@ -39,6 +45,57 @@ type StreamRestoreResult struct {
 	BytesDelivered int64 `json:"bytesDelivered"`
 	// Delivered: the consumer took everything and ended well.
 	Delivered bool `json:"delivered,omitempty"`
+}
+
+// EnvStream carries a StreamCommand as JSON to the helper.
+const EnvStream = "KOPIUR_STREAM_COMMAND"
+
+// StreamCommand is what the helper of a stream runs. The mover is not told: it does not speak Kubernetes.
+type StreamCommand struct {
+	APIVersion string `json:"apiVersion"`
+	Namespace  string `json:"namespace"`
+	// PodSelector in its text form selects the one running pod.
+	PodSelector string `json:"podSelector"`
+	// Container of the pod, its first where it is empty.
+	Container string   `json:"container,omitempty"`
+	Command   []string `json:"command"`
+	// TimeoutSeconds bounds the command, DeadlineSeconds the helper, which also waits for its mover.
+	TimeoutSeconds  int64 `json:"timeoutSeconds"`
+	DeadlineSeconds int64 `json:"deadlineSeconds"`
+}
+
+// ExitNotRun is the exit code of a Status whose command could not be run, or of which nobody knows how it ended. Its Code
+// is set then, and its Message is the helper's own.
+const ExitNotRun = 125
+
+// EncodeStreamCommand renders what EnvStream carries.
+func EncodeStreamCommand(c StreamCommand) (string, error) {
+	c.APIVersion = APIVersion
+	b, err := json.Marshal(c)
+	if err != nil {
+		return "", fmt.Errorf("encode stream command: %w", err)
+	}
+	if len(b) > MaxSpecBytes {
+		return "", fmt.Errorf("%w: the command takes %d bytes, at most %d", ErrTooLarge, len(b), MaxSpecBytes)
+	}
+	return string(b), nil
+}
+
+// DecodeStreamCommand reads what EncodeStreamCommand wrote. Unknown fields are refused.
+func DecodeStreamCommand(text string) (StreamCommand, error) {
+	var c StreamCommand
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return StreamCommand{}, fmt.Errorf("decode stream command: %w", err)
+	}
+	switch {
+	case c.APIVersion != APIVersion:
+		return StreamCommand{}, fmt.Errorf("decode stream command: apiVersion %q, this helper speaks %q", c.APIVersion, APIVersion)
+	case c.Namespace == "" || c.PodSelector == "" || len(c.Command) == 0 || c.TimeoutSeconds <= 0 || c.DeadlineSeconds <= 0:
+		return StreamCommand{}, errors.New("decode stream command: namespace, podSelector, command, timeoutSeconds and deadlineSeconds must be set")
+	}
+	return c, nil
 }
 
 // Hello is the first frame on the stream socket. The mover sends it when the repository is open and everything that

@@ -10,6 +10,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -42,6 +44,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/snapshot"
 	"github.com/kopiur/kopiur/controller/internal/snapshotpolicy"
 	"github.com/kopiur/kopiur/controller/internal/snapshotschedule"
+	"github.com/kopiur/kopiur/controller/internal/streamaccess"
 )
 
 // Options of Kopiur in a process.
@@ -51,6 +54,9 @@ type Options struct {
 	// RcloneMoverImage is the image of movers for repositories behind rclone; MoverImage with -rclone behind its tag where
 	// it is left out.
 	RcloneMoverImage string
+	// StreamImage holds the helper that runs commands for streams, StreamRole is the ClusterRole that it is bound to. Without
+	// an image there are no streams; the role is kopiur-stream-mover where it is left out.
+	StreamImage, StreamRole string
 	// MoverPullPolicy of mover pods; the cluster's default where it is left out.
 	MoverPullPolicy corev1.PullPolicy
 	// Namespace is where the operator runs: the home of ClusterRepositories that name no other. It is required.
@@ -108,6 +114,7 @@ func Scheme() *runtime.Scheme {
 	// These cannot fail but by a fault of the build.
 	utilruntime.Must(corev1.AddToScheme(s))
 	utilruntime.Must(batchv1.AddToScheme(s))
+	utilruntime.Must(rbacv1.AddToScheme(s))
 	utilruntime.Must(storagev1.AddToScheme(s))
 	utilruntime.Must(vsv1.AddToScheme(s))
 	utilruntime.Must(kopiurv1.AddToScheme(s))
@@ -184,11 +191,12 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		ServerClock:        o.ServerClock,
 		Live:               mgr.GetAPIReader(),
 		Logs:               logs,
-		MoverImage:         moverjob.Images{Mover: o.MoverImage, Rclone: o.RcloneMoverImage},
+		MoverImage:         moverjob.Images{Mover: o.MoverImage, Rclone: o.RcloneMoverImage, Stream: o.StreamImage},
 		PullPolicy:         o.MoverPullPolicy,
 		OperatorNamespace:  o.Namespace,
 		WatchNamespaces:    o.WatchNamespaces,
 		Projection:         o.CredentialProjection,
+		StreamRole:         cmp.Or(o.StreamRole, streamaccess.DefaultRole),
 		MaxConcurrentJobs:  o.MaxConcurrentJobs,
 		MaxDeleteJobs:      o.MaxConcurrentDeleteJobs,
 		Concurrency:        concurrency,

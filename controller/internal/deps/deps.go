@@ -49,6 +49,8 @@ type Deps struct {
 	OperatorNamespace string
 	// WatchNamespaces limits what is watched; all where it is empty.
 	WatchNamespaces []string
+	// StreamRole is the ClusterRole that helpers of streams are bound to.
+	StreamRole string
 	// Projection: credentials of ClusterRepositories may be copied.
 	Projection bool
 	// MaxConcurrentJobs is how many runs may use repositories at a time in the whole cluster; 0 is no limit.

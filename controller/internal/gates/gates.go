@@ -6,11 +6,13 @@ package gates
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -186,6 +188,46 @@ func Consent(asked []string, namespace string, annotations map[string]string) Ve
 		return closed(kopiurv1.ReasonPrivilegedMoverNotPermitted,
 			"the mover asks for %s, and namespace %s does not allow that: annotate it with %s=true, or drop the privilege",
 			strings.Join(asked, ", "), namespace, kopiurv1.AnnotationPrivilegedMovers)
+	}
+}
+
+// Commands reports whether helpers of streams may run commands in the pods of a Namespace with these annotations, read
+// live. A Namespace that could not be read has none: this gate fails closed.
+func Commands(namespace string, annotations map[string]string) Verdict {
+	if annotations[kopiurv1.AnnotationStreamExecMovers] != "true" {
+		return closed(kopiurv1.ReasonStreamExecNotPermitted,
+			"the mover is to run a command in a pod of namespace %s, which does not allow that: annotate it with %s=true", namespace, kopiurv1.AnnotationStreamExecMovers)
+	}
+	return open(kopiurv1.ReasonPermitted, "namespace %s allows commands in its pods", namespace)
+}
+
+// Workload looks for the one running pod in which a stream's command is to run. Of several, nobody can say which one has
+// the data. Movers are none of them.
+func Workload(e kopiurv1.WorkloadExec, pods []corev1.Pod) Verdict {
+	selector, err := metav1.LabelSelectorAsSelector(&e.PodSelector)
+	if err != nil || selector.Empty() {
+		return closed(kopiurv1.ReasonInvalidSpec, "workloadExec.podSelector selects nothing")
+	}
+	var running []string
+	for i := range pods {
+		p := &pods[i]
+		if p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil || !selector.Matches(labels.Set(p.Labels)) {
+			continue
+		}
+		running = append(running, p.Name)
+		if e.Container != "" && !slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.Name == e.Container }) {
+			return closed(kopiurv1.ReasonWorkloadNotFound, "pod %s, in which the command is to run, has no container %s", p.Name, e.Container)
+		}
+	}
+	switch len(running) {
+	case 1:
+		return open(kopiurv1.ReasonSucceeded, "the command runs in pod %s", running[0])
+	case 0:
+		return closed(kopiurv1.ReasonWorkloadNotFound, "no running pod matches %s, in which the command is to run: start it", selector)
+	default:
+		slices.Sort(running)
+		return closed(kopiurv1.ReasonWorkloadNotFound, "%d running pods match %s (%s), and the command is to run in one: select it by labels that the others have not",
+			len(running), selector, strings.Join(running[:min(3, len(running))], ", "))
 	}
 }
 

@@ -91,6 +91,8 @@ type Images struct {
 	Mover string
 	// Rclone is Mover with another tag where it is left out.
 	Rclone string
+	// Stream holds the helper that runs commands for streams.
+	Stream string
 }
 
 // of is the image for a backend. Behind a digest there is no other tag to be found.

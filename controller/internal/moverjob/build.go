@@ -4,6 +4,7 @@
 package moverjob
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -82,6 +83,10 @@ type Request struct {
 	Target                 *Mount
 	// Scratch is a volume that lives as long as the pod, for what is restored only to be looked at.
 	Scratch *Scratch
+	// Stream is the command of a stream, run by a helper beside the mover.
+	Stream *kopiurv1.WorkloadExec
+	// As names the operation in the Job's name; empty takes the operation's own.
+	As string
 	// Labels are added to Job and pod.
 	Labels map[string]string
 }
@@ -155,9 +160,12 @@ func Build(r Request) (*batchv1.Job, error) {
 			VolumeDevices:            vols.devices,
 		}},
 	}
+	if err := addStream(r, &pod, deadline); err != nil {
+		return nil, fmt.Errorf("build mover job: %w", err)
+	}
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            Name(r.Letter, r.subject().GetName(), r.subject().GetUID(), op, r.Attempt),
+			Name:            Name(r.Letter, r.subject().GetName(), r.subject().GetUID(), cmp.Or(r.As, op), r.Attempt),
 			Namespace:       r.Namespace,
 			Labels:          labels,
 			OwnerReferences: []metav1.OwnerReference{ownerRef(r)},
@@ -169,7 +177,7 @@ func Build(r Request) (*batchv1.Job, error) {
 			ActiveDeadlineSeconds: new(deadline.HardSeconds + int64(work.JobGrace/time.Second)),
 			// A second pod starts only when the first is gone for good: two movers of one snapshot must never run.
 			PodReplacementPolicy: new(batchv1.Failed),
-			PodFailurePolicy:     failurePolicy(),
+			PodFailurePolicy:     failurePolicy(onlyOnce(r)),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: d.PodAnnotations},
 				Spec:       pod,
@@ -197,7 +205,13 @@ func ownerRef(r Request) metav1.OwnerReference {
 
 // failurePolicy makes a permanent failure final at once, passes over evictions and counts the rest. Rules are tried in
 // order.
-func failurePolicy() *batchv1.PodFailurePolicy {
+func failurePolicy(once bool) *batchv1.PodFailurePolicy {
+	if once {
+		return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+			Action:          batchv1.PodFailurePolicyActionFailJob,
+			OnPodConditions: []batchv1.PodFailurePolicyOnPodConditionsPattern{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}},
+		}}}
+	}
 	return &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{
 		{
 			Action:      batchv1.PodFailurePolicyActionFailJob,
@@ -212,6 +226,12 @@ func failurePolicy() *batchv1.PodFailurePolicy {
 			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{ContainerName: new(Container), Operator: batchv1.PodFailurePolicyOnExitCodesOpIn, Values: []int32{2, work.ExitRetryable, 137, 143}},
 		},
 	}}
+}
+
+// onlyOnce reports whether no second pod may follow the first, unless somebody says how many: what is sent to a command
+// may have been applied, in part or as a whole, and nobody here knows whether twice is harmless.
+func onlyOnce(r Request) bool {
+	return r.Operation.StreamRestore != nil && (r.FailurePolicy == nil || r.FailurePolicy.BackoffLimit == nil)
 }
 
 func labelsOf(r Request, op string) map[string]string {
@@ -242,6 +262,9 @@ func deadlineOf(r Request) work.Deadline {
 func backoffOf(r Request) int32 {
 	if p := r.FailurePolicy; p != nil && p.BackoffLimit != nil {
 		return *p.BackoffLimit
+	}
+	if onlyOnce(r) {
+		return 0
 	}
 	return defaultBackoffLimit
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -131,7 +133,7 @@ func snapshotRequest(backend kopiurv1.Backend, layers ...*kopiurv1.MoverSpec) mo
 	s.Name, s.Namespace, s.UID = "before-upgrade", "apps", "snap-uid"
 	return moverjob.Request{
 		Owner: s, GVK: kopiurv1.GroupVersion.WithKind("Snapshot"), Letter: "s", Attempt: "1",
-		Namespace: "apps", Image: moverjob.Images{Mover: "localhost/kopiur/mover:dev"}, Repository: repo(backend), Layers: layers,
+		Namespace: "apps", Image: moverjob.Images{Mover: "localhost/kopiur/mover:dev", Stream: "localhost/kopiur/controller:dev"}, Repository: repo(backend), Layers: layers,
 		Operation: work.Operation{Snapshot: &work.Snapshot{Identity: work.Identity{Username: "web", Hostname: "apps", Path: "/pvc/data"}, Path: "/pvc/data"}},
 		Source:    &moverjob.Mount{Claim: "before-upgrade-src", Path: "/pvc/data", ReadOnly: true},
 	}
@@ -159,7 +161,19 @@ func TestBuildGolden(t *testing.T) {
 	export := snapshotRequest(onS3())
 	export.Source = &moverjob.Mount{NFS: &kopiurv1.NFSVolume{Server: "nas.local", Path: "/volume1/photos"}, Path: "/volume1/photos", ReadOnly: true}
 	export.Operation.Snapshot.Path, export.Operation.Snapshot.Identity.Path = "/volume1/photos", "/volume1/photos"
+	dump := kopiurv1.WorkloadExec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}, MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "role", Operator: metav1.LabelSelectorOpIn, Values: []string{"primary"}}}},
+		Container:   "postgres", Command: []string{"pg_dump", "--format=custom", "shop"}, Timeout: "30m",
+	}
+	stream := snapshotRequest(onS3())
+	stream.Source, stream.As, stream.Stream = nil, "snapshot", &dump
+	stream.Operation = work.Operation{StreamSnapshot: &work.StreamSnapshot{Identity: work.Identity{Username: "db", Hostname: "apps", Path: "/stream/shop.dump"}, FileName: "shop.dump"}}
+	load := restore
+	load.Target, load.Stream = nil, &kopiurv1.WorkloadExec{PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Command: []string{"pg_restore", "--dbname=shop"}}
+	load.Operation = work.Operation{StreamRestore: &work.StreamRestore{SnapshotID: "aabb", FileName: "shop.dump"}}
 	for name, req := range map[string]moverjob.Request{
+		"snapshot-stream":               stream,
+		"restore-stream":                load,
 		"snapshot-block":                block,
 		"restore-block":                 ontoBlock,
 		"snapshot-published-read-write": published,
@@ -425,4 +439,66 @@ func TestBaseline(t *testing.T) {
 			assert.Equal(t, tc.want, moverjob.Baseline(tc.pod))
 		})
 	}
+}
+
+// TestStreamPod: whoever has the right to run commands has no Secret of the repository, and who has those has no right.
+func TestStreamPod(t *testing.T) {
+	t.Parallel()
+	req := snapshotRequest(onS3())
+	req.Source, req.As = nil, "snapshot"
+	req.Stream = &kopiurv1.WorkloadExec{PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Command: []string{"dump"}}
+	req.Operation = work.Operation{StreamSnapshot: &work.StreamSnapshot{FileName: "dump"}}
+	plain, err := moverjob.Build(snapshotRequest(onS3()))
+	require.NoError(t, err)
+	job, err := moverjob.Build(req)
+	require.NoError(t, err)
+	assert.Equal(t, plain.Name, job.Name, "it is found without the policy")
+	pod := job.Spec.Template.Spec
+	assert.Equal(t, "kopiur-stream-mover", pod.ServiceAccountName)
+	assert.False(t, *pod.AutomountServiceAccountToken)
+	mounts := map[string][]string{}
+	for _, c := range pod.Containers {
+		for _, m := range c.VolumeMounts {
+			mounts[c.Name] = append(mounts[c.Name], m.Name)
+		}
+	}
+	assert.Equal(t, []string{"stream", "token"}, mounts[moverjob.StreamContainer])
+	assert.Contains(t, mounts[moverjob.Container], "stream")
+	assert.NotContains(t, mounts[moverjob.Container], "token")
+	assert.Empty(t, moverjob.Privileges(pod), "the helper asks for nothing")
+	for _, e := range pod.Containers[1].Env {
+		c, err := work.DecodeStreamCommand(e.Value)
+		require.NoError(t, err)
+		assert.Equal(t, work.StreamCommand{
+			APIVersion: work.APIVersion, Namespace: "apps", PodSelector: "app=db", Command: []string{"dump"},
+			TimeoutSeconds: 3600, DeadlineSeconds: work.DefaultHardSeconds + 60,
+		}, c)
+	}
+
+	req.Repository = repo(others()["s3-identity"])
+	_, err = moverjob.Build(req)
+	require.ErrorContains(t, err, "the pod of a stream runs as ServiceAccount kopiur-stream-mover")
+	req.Repository, req.Image.Stream = repo(onS3()), ""
+	_, err = moverjob.Build(req)
+	require.ErrorContains(t, err, "KOPIUR_STREAM_IMAGE")
+}
+
+// TestASendIsTriedOnce: what a command was sent may have been applied.
+func TestASendIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	req := snapshotRequest(onS3())
+	req.Source = nil
+	req.Stream = &kopiurv1.WorkloadExec{PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Command: []string{"load"}}
+	req.Operation = work.Operation{StreamRestore: &work.StreamRestore{SnapshotID: "k", FileName: "dump"}}
+	job, err := moverjob.Build(req)
+	require.NoError(t, err)
+	assert.Zero(t, *job.Spec.BackoffLimit)
+	for _, r := range job.Spec.PodFailurePolicy.Rules {
+		assert.Equal(t, batchv1.PodFailurePolicyActionFailJob, r.Action, "an eviction as well")
+	}
+	req.FailurePolicy = &kopiurv1.FailurePolicy{BackoffLimit: new(int32(2))}
+	job, err = moverjob.Build(req)
+	require.NoError(t, err)
+	assert.Equal(t, int32(2), *job.Spec.BackoffLimit, "somebody knows that it is harmless")
+	assert.Len(t, job.Spec.PodFailurePolicy.Rules, 3)
 }

@@ -12,12 +12,15 @@ import (
 
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/leader"
+	"github.com/kopiur/kopiur/controller/internal/streamaccess"
 )
 
 // Options of the controller. Every one has a flag and an environment variable; the flag wins.
 type Options struct {
 	MoverImage           string
 	RcloneMoverImage     string
+	StreamImage          string
+	StreamRole           string
 	Namespace            string
 	HTTPAddr             string
 	LeaderElect          bool
@@ -71,6 +74,8 @@ func Parse(args []string, getenv func(string) string, out io.Writer) (Options, e
 	d := leader.DefaultConfig()
 	text(&o.MoverImage, "mover-image", "KOPIUR_MOVER_IMAGE", "", "image of the mover pods; required")
 	text(&o.RcloneMoverImage, "rclone-mover-image", "KOPIUR_RCLONE_MOVER_IMAGE", "", "image of the mover pods of repositories behind rclone; by default the mover's with -rclone behind its tag")
+	text(&o.StreamImage, "stream-image", "KOPIUR_STREAM_IMAGE", "", "image with the helper that runs commands for streams, normally the controller's own; without it there are no streams")
+	text(&o.StreamRole, "stream-role", "KOPIUR_STREAM_ROLE", streamaccess.DefaultRole, "ClusterRole that such helpers are bound to")
 	text(&o.Namespace, "namespace", "KOPIUR_NAMESPACE", "", "namespace of the operator; required")
 	text(&o.HTTPAddr, "http-addr", "KOPIUR_HTTP_ADDR", ":8081", "address of /metrics, /healthz and /readyz")
 	length(&o.Leader.LeaseDuration, "lease-duration", "KOPIUR_LEASE_DURATION", d.LeaseDuration, "how long leadership is good after its last renewal")

@@ -55,10 +55,16 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, obj *kopiurv1.Res
 }
 
 func (r *Reconciler) retire(ctx context.Context, s *scope) error {
+	if err := r.streams.Withdraw(ctx, s.plan.Retire); err != nil {
+		return err //nolint:wrapcheck // the step says so
+	}
 	return moverjob.Retire(ctx, r.Client, r.Writes, s.plan.Retire, s.plan.TTL) //nolint:wrapcheck // the step says so
 }
 
 func (r *Reconciler) reap(ctx context.Context, s *scope) error {
+	if err := r.streams.Withdraw(ctx, s.plan.Reap); err != nil {
+		return err //nolint:wrapcheck // the step says so
+	}
 	return moverjob.Reap(ctx, r.Client, s.plan.Reap) //nolint:wrapcheck // the step says so
 }
 
@@ -106,6 +112,11 @@ func (r *Reconciler) ensureJob(ctx context.Context, s *scope) error {
 		if err := r.soleWriter(ctx, s); err != nil {
 			return err
 		}
+	}
+	if v, err := r.streams.Grant(ctx, s.plan.Job); err != nil {
+		return err //nolint:wrapcheck // the step says so
+	} else if !v.Open {
+		return loop.Stallf(v.Reason, "%s", v.Message)
 	}
 	err := moverjob.Ensure(ctx, r.Client, s.plan.Job)
 	taken := errors.Is(err, moverjob.ErrNameTaken)

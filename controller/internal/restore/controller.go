@@ -24,6 +24,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/index"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/nudge"
+	"github.com/kopiur/kopiur/controller/internal/streamaccess"
 )
 
 // A claim is made and read, never changed or deleted: it is the user's.
@@ -38,6 +39,7 @@ import (
 // Reconciler of Restores.
 type Reconciler struct {
 	deps.Deps
+	streams *streamaccess.Granter
 	// starting makes one step of the last look for other writers and the create that follows it.
 	starting sync.Mutex
 }
@@ -61,7 +63,7 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 	for _, kind := range []string{mapper.KindSecret, mapper.KindConfigMap, mapper.KindServiceAccount, mapper.KindNamespace} {
 		b = b.Watches(index.Metadata(kind), core(kind))
 	}
-	if err := b.Complete(&Reconciler{Deps: d}); err != nil {
+	if err := b.Complete(&Reconciler{Deps: d, streams: &streamaccess.Granter{Client: d.Client, Live: d.Live, Role: d.StreamRole}}); err != nil {
 		return fmt.Errorf("set up the restore controller: %w", err)
 	}
 	return nil

@@ -158,6 +158,12 @@ func (r *Reconciler) observeTarget(ctx context.Context, w *decide.World) error {
 	if err := r.observeStrays(ctx, w); err != nil {
 		return err
 	}
+	if obj.Spec.Target.StreamExec != nil {
+		if err := r.observeRecorded(ctx, w); err != nil {
+			return err
+		}
+		return r.observePods(ctx, w, "")
+	}
 	name := decide.TargetClaim(obj)
 	if name == "" || (obj.Status.Resolved == nil && obj.Spec.Source.SnapshotRef == nil) {
 		return nil

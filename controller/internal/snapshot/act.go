@@ -94,9 +94,12 @@ func (r *Reconciler) act(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, s.fail()
 	case plan.Retire:
 		s.rest()
-		return ctrl.Result{RequeueAfter: settleAfter}, moverjob.Retire(ctx, r.Client, r.Writes, s.plan.Job, r.ttl(ctx, s))
+		return ctrl.Result{RequeueAfter: settleAfter}, r.retire(ctx, s.plan.Job, r.ttl(ctx, s))
 	case plan.Reap:
 		s.rest()
+		if err := r.streams.Withdraw(ctx, s.plan.Job); err != nil {
+			return ctrl.Result{}, fmt.Errorf("reap: %w", err)
+		}
 		return ctrl.Result{RequeueAfter: settleAfter}, moverjob.Reap(ctx, r.Client, s.plan.Job)
 	case plan.PinStart, plan.PinWait, plan.PinRecord, plan.PinFail:
 		return r.pin(ctx, s)
@@ -211,6 +214,12 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 		s.plan.Reason, s.plan.Message, s.plan.After = v.Reason, v.Message, nameRecheck
 		return s.wait()
 	}
+	if v, err := r.streams.Grant(ctx, job); err != nil {
+		return fmt.Errorf("start: %w", err)
+	} else if !v.Open {
+		s.plan.Reason, s.plan.Message, s.plan.After = v.Reason, v.Message, nameRecheck
+		return s.wait()
+	}
 	switch err := moverjob.Ensure(ctx, r.Client, job.DeepCopy()); {
 	case err == nil:
 	case errors.Is(err, moverjob.ErrNameTaken):
@@ -220,8 +229,8 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 	default:
 		return fmt.Errorf("start: %w", err)
 	}
-	if err := moverjob.Retire(ctx, r.Client, r.Writes, s.plan.Lost, moverjob.DefaultTTL); err != nil {
-		return fmt.Errorf("start: %w", err)
+	if err := r.retire(ctx, s.plan.Lost, moverjob.DefaultTTL); err != nil {
+		return err
 	}
 	rec := s.plan.Recorded
 	st.Job = &kopiurv1.JobStatus{Name: job.Name, Attempts: s.plan.Attempt}
@@ -233,6 +242,18 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 	}
 	s.patcher.Emit(startedEvent(s.plan))
 	return loop.Wait{After: moverjob.StartupDeadline(s.obj.Spec.FailurePolicy), Reason: kopiurv1.ReasonMoverStarting, Message: plan.Starting}
+}
+
+// retire takes back what a Job's pod was allowed and gives the Job its time to live, in this order: the time to live is
+// what tells the next turn that both was done.
+func (r *Reconciler) retire(ctx context.Context, job *batchv1.Job, ttl int32) error {
+	if err := r.streams.Withdraw(ctx, job); err != nil {
+		return fmt.Errorf("retire: %w", err)
+	}
+	if err := moverjob.Retire(ctx, r.Client, r.Writes, job, ttl); err != nil {
+		return fmt.Errorf("retire: %w", err)
+	}
+	return nil
 }
 
 // hidden looks at a Job that the cache does not show although its name exists.

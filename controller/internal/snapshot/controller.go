@@ -20,6 +20,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/hooks"
 	"github.com/kopiur/kopiur/controller/internal/loop"
+	"github.com/kopiur/kopiur/controller/internal/streamaccess"
 )
 
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshots,verbs=get;list;watch;patch
@@ -48,6 +49,7 @@ type Reconciler struct {
 	watchStaged func() error
 	pool        pool
 	hooks       *hooks.Runner
+	streams     *streamaccess.Granter
 	watching    sync.Mutex
 	watched     bool
 }

@@ -109,10 +109,11 @@ func (r *Reconciler) ownMovers(ctx context.Context, rm *removal) error {
 	}
 	var pods corev1.PodList
 	if err := r.Client.List(ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{
-		kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue, kopiurv1.LabelOwnerUID: string(s.UID), kopiurv1.LabelOperation: plan.OpSnapshot,
+		kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue, kopiurv1.LabelOwnerUID: string(s.UID),
 	}); err != nil {
 		return fmt.Errorf("list movers of snapshot %s/%s: %w", s.Namespace, s.Name, err)
 	}
+	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !plan.Stores(p.Labels[kopiurv1.LabelOperation]) })
 	now := r.ServerClock.Now()
 	rm.job, rm.pods = job, pods.Items
 	if job != nil && job.DeletionTimestamp == nil {
@@ -220,10 +221,20 @@ func specIdentity(pod corev1.PodSpec) (kopiurv1.Identity, bool) {
 			if c.Name != moverjob.Container || e.Name != work.EnvSpec {
 				continue
 			}
-			if spec, err := work.DecodeSpec(e.Value); err == nil && spec.Operation.Snapshot != nil {
-				id := spec.Operation.Snapshot.Identity
-				return kopiurv1.Identity{Username: id.Username, Hostname: id.Hostname, SourcePath: id.Path}, true
+			spec, err := work.DecodeSpec(e.Value)
+			if err != nil {
+				continue
 			}
+			var id work.Identity
+			switch op := spec.Operation; {
+			case op.Snapshot != nil:
+				id = op.Snapshot.Identity
+			case op.StreamSnapshot != nil:
+				id = op.StreamSnapshot.Identity
+			default:
+				continue
+			}
+			return kopiurv1.Identity{Username: id.Username, Hostname: id.Hostname, SourcePath: id.Path}, true
 		}
 	}
 	return kopiurv1.Identity{}, false

@@ -25,11 +25,12 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/hooks"
 	"github.com/kopiur/kopiur/controller/internal/index"
+	"github.com/kopiur/kopiur/controller/internal/streamaccess"
 )
 
 // Setup adds the reconciler to a manager.
 func Setup(mgr ctrl.Manager, d deps.Deps) error {
-	r := &Reconciler{Deps: d, Mapper: mgr.GetRESTMapper(), hooks: &hooks.Runner{Client: d.Client, Live: d.Live, Config: mgr.GetConfig()}}
+	r := &Reconciler{Deps: d, Mapper: mgr.GetRESTMapper(), hooks: &hooks.Runner{Client: d.Client, Live: d.Live, Config: mgr.GetConfig()}, streams: &streamaccess.Granter{Client: d.Client, Live: d.Live, Role: d.StreamRole}}
 	c := mgr.GetClient()
 	wake := handler.EnqueueRequestsFromMapFunc
 	b := ctrl.NewControllerManagedBy(mgr).

@@ -142,7 +142,7 @@ func (e *Env) StartController(change ...func(*setup.Options)) *Controller {
 	e.T.Helper()
 	e.gauges = prometheus.NewRegistry()
 	o := setup.Options{
-		MoverImage: "localhost/kopiur/mover:test", Namespace: e.Namespace, WatchNamespaces: e.namespaces,
+		MoverImage: "localhost/kopiur/mover:test", StreamImage: "localhost/kopiur/controller:test", StreamRole: server.role.streamRole(), Namespace: e.Namespace, WatchNamespaces: e.namespaces,
 		Instance: e.T.Name(), Clock: e.clock, Embedded: true, Registry: e.gauges,
 	}
 	for _, f := range change {

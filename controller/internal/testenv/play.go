@@ -59,6 +59,13 @@ func Succeed(c Call) Play {
 			SnapshotID: "k" + c.Spec.RequestID, RootID: "kroot", StartTime: r.StartTime, EndTime: r.EndTime,
 			SizeBytes: 4096, FileCount: 3, DirCount: 1, BytesNew: 4096, FilesNew: 3, BytesUploaded: 2048,
 		}
+	case op.StreamSnapshot != nil:
+		r.Snapshot = &work.SnapshotResult{
+			SnapshotID: "k" + c.Spec.RequestID, RootID: "kroot", StartTime: r.StartTime, EndTime: r.EndTime,
+			SizeBytes: 4096, FileCount: 1, BytesNew: 4096, FilesNew: 1, BytesUploaded: 2048,
+		}
+	case op.StreamRestore != nil:
+		r.StreamRestore = &work.StreamRestoreResult{SnapshotID: op.StreamRestore.SnapshotID, SizeBytes: 4096, BytesDelivered: 4096, Delivered: true}
 	case op.Pin != nil:
 		// Pinning rewrites the manifest, and with it the id.
 		r.Pin = &work.PinResult{SnapshotID: op.Pin.Snapshot.SnapshotID + "p", StartTime: op.Pin.Snapshot.StartTime, Pinned: op.Pin.Pinned, Changed: true}
@@ -99,6 +106,7 @@ func Fail(c Call, code work.Code, message string) Play {
 	p.Result.Code, p.Result.Message = code, message
 	p.Result.Bootstrap, p.Result.Snapshot, p.Result.Resolve, p.Result.Restore = nil, nil, nil, nil
 	p.Result.Pin, p.Result.Delete, p.Result.Verify, p.Result.Maintain = nil, nil, nil, nil
+	p.Result.StreamRestore = nil
 	return p
 }
 

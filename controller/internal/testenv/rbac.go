@@ -59,6 +59,11 @@ func grant(cfg *rest.Config) (*permissions, error) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
 		},
+		// The chart's other ClusterRole, which the controller binds for helpers of streams.
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name + "-stream-mover"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+			{APIGroups: []string{""}, Resources: []string{"pods/exec"}, Verbs: []string{"create"}},
+		}},
 	}}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -69,6 +74,9 @@ func grant(cfg *rest.Config) (*permissions, error) {
 	}
 	return p, nil
 }
+
+// streamRole is the ClusterRole of the helpers of streams.
+func (p *permissions) streamRole() string { return p.user + "-stream-mover" }
 
 func (p *permissions) revoke() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

@@ -182,6 +182,10 @@ func TestAStreamWithoutAGoodEndIsAbandoned(t *testing.T) {
 			t.Helper()
 			require.NoError(t, work.WriteStatus(conn, work.Status{ExitCode: 127}))
 		}, work.CodeSourceError, 10, "exit code 127"},
+		"a command that could not be run": {func(t *testing.T, conn net.Conn) {
+			t.Helper()
+			require.NoError(t, work.WriteStatus(conn, work.Status{ExitCode: work.ExitNotRun, Code: work.CodeSourceError, Message: "no running pod matches app=db"}))
+		}, work.CodeSourceError, 10, "no running pod matches app=db; nothing was stored"},
 		"a helper that dies": {func(t *testing.T, conn net.Conn) {
 			t.Helper()
 			_, err := work.NewDataWriter(conn).Write(half)
@@ -306,6 +310,12 @@ func TestAStreamIsDeliveredOnlyWhenItIsAcknowledged(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, work.WriteStatus(conn, work.Status{ExitCode: 3, Bytes: size, Message: "syntax error"}))
 		}, work.CodeUnknown, size, "exit code 3"},
+		"a consumer that could not be run": {func(t *testing.T, conn net.Conn) {
+			t.Helper()
+			_, err := io.Copy(io.Discard, work.NewDataReader(conn))
+			require.NoError(t, err)
+			require.NoError(t, work.WriteStatus(conn, work.Status{ExitCode: work.ExitNotRun, Code: work.CodeSourceError, Message: "no running pod matches app=db"}))
+		}, work.CodeUnknown, 0, "no running pod matches app=db"},
 		"a consumer that takes no more": {func(t *testing.T, conn net.Conn) {
 			t.Helper()
 			_, err := io.CopyN(io.Discard, work.NewDataReader(conn), 1000)

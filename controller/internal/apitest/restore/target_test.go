@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -48,6 +49,37 @@ func TestOntoABlockClaim(t *testing.T) {
 		c := j.Spec.Template.Spec.Containers[0]
 		assert.Equal(t, []corev1.VolumeDevice{{Name: "target", DevicePath: work.TargetDevice}}, c.VolumeDevices)
 	}
+}
+
+// Into a command: with the namespace's consent, into the one pod that runs, with a right that ends with the run.
+func TestIntoACommand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.begin()
+	r := w.restore(func(s *kopiurv1.RestoreSpec) {
+		s.Target = kopiurv1.RestoreTarget{StreamExec: &kopiurv1.StreamTarget{FileName: "shop.dump", WorkloadExec: kopiurv1.WorkloadExec{
+			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Command: []string{"pg_restore"},
+		}}}
+	})
+	w.until(r, kopiurv1.ConditionMoverPermitted, metav1.ConditionFalse, kopiurv1.ReasonStreamExecNotPermitted)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "db-0", Labels: map[string]string{"app": "db"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "db", Image: "db"}}}}
+	w.Create(pod)
+	pod.Status.Phase = corev1.PodRunning
+	require.NoError(t, w.Client.Status().Update(t.Context(), pod))
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}
+	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKeyFromObject(ns), ns))
+	w.Annotate(ns, kopiurv1.AnnotationStreamExecMovers, "true")
+	w.untilReady(r)
+	assert.Contains(t, conditionOf(r, kopiurv1.ConditionReady).Message, "the command took all 4096 bytes of shop.dump")
+	require.Len(t, w.movers("streamRestore"), 1)
+	roles, err := client.New(w.Config, client.Options{})
+	require.NoError(t, err)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var list rbacv1.RoleBindingList
+		require.NoError(c, roles.List(t.Context(), &list, client.InNamespace(w.Namespace)))
+		assert.Empty(c, list.Items)
+	}, testenv.Wait, testenv.Tick)
+	w.rests(r)
 }
 
 // TestForeignClaimIsRefused is K-7: a claim that exists and is not ours is neither written nor deleted.

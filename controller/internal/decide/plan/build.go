@@ -146,6 +146,9 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 		return nil, errors.New(fault.Message)
 	}
 	spec := validation.WithExtraArgs(p.Spec)
+	if source := SourceOf(s, p); source.Stream != nil {
+		return buildStream(w, attempt, *source.Stream, id, tags)
+	}
 	mount := sourceMount(w, id.SourcePath)
 	op := work.Snapshot{
 		Identity:       work.Identity{Username: id.Username, Hostname: id.Hostname, Path: id.SourcePath},
@@ -171,6 +174,33 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 		Layers:        Layers(s, p),
 		FailurePolicy: s.Spec.FailurePolicy,
 		Source:        &mount,
+		Labels:        map[string]string{kopiurv1.LabelPolicy: kopiurv1.LabelValue(p.Name)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("snapshot %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	return job, nil
+}
+
+// buildStream makes the Job that stores what a command writes.
+func buildStream(w World, attempt int32, source kopiurv1.StreamSource, id kopiurv1.Identity, tags map[string]string) (*batchv1.Job, error) {
+	s, p := w.Snapshot, w.Policy
+	job, err := moverjob.Build(moverjob.Request{
+		Owner: s, GVK: GVK, Letter: "s", Attempt: attemptKey(attempt), As: OpSnapshot,
+		Namespace: s.Namespace, Image: w.Image, PullPolicy: w.PullPolicy,
+		Repository: *w.Repository,
+		Operation: work.Operation{StreamSnapshot: &work.StreamSnapshot{
+			Identity:    work.Identity{Username: id.Username, Hostname: id.Hostname, Path: id.SourcePath},
+			FileName:    source.FileName,
+			Description: s.Spec.Description,
+			Tags:        tags,
+			Pinned:      s.Spec.Pin,
+			Compression: workPolicy(validation.WithExtraArgs(p.Spec)).Compression,
+		}},
+		Inherited:     w.Inherited,
+		Layers:        Layers(s, p),
+		FailurePolicy: s.Spec.FailurePolicy,
+		Stream:        &source.WorkloadExec,
 		Labels:        map[string]string{kopiurv1.LabelPolicy: kopiurv1.LabelValue(p.Name)},
 	})
 	if err != nil {

@@ -217,3 +217,19 @@ func exported(w *plan.World) {
 	w.Policy.Spec.Sources = []kopiurv1.Source{{NFS: &kopiurv1.NFSVolume{Server: "nas.local", Path: "/volume1/photos"}}}
 	w.Source = nil
 }
+
+// streaming makes the source the output of a command in a pod that runs, in a namespace that allows it.
+func streaming(w *plan.World) {
+	w.Policy.Spec.CopyMethod = kopiurv1.CopySnapshot
+	w.Policy.Spec.Sources = []kopiurv1.Source{{Stream: &kopiurv1.StreamSource{FileName: "shop.dump", WorkloadExec: kopiurv1.WorkloadExec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Command: []string{"pg_dump", "shop"},
+	}}}}
+	w.Source, w.Image.Stream = nil, "controller:test"
+	w.Asked |= plan.AskPods | plan.AskNamespace
+	w.Neighbours = []corev1.Pod{
+		{ObjectMeta: metav1.ObjectMeta{Name: "db-0", Labels: map[string]string{"app": "db"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "db"}}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "db-old", Labels: map[string]string{"app": "db"}}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Labels: map[string]string{"app": "web"}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}},
+	}
+	w.Namespace = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "apps", Annotations: map[string]string{kopiurv1.AnnotationStreamExecMovers: "true"}}}
+}

@@ -229,8 +229,12 @@ func (g *walk) credentials() {
 func (g *walk) source() {
 	const kind = kopiurv1.ConditionSourcePVCAvailable
 	src := SourceOf(g.w.Snapshot, g.w.Policy)
-	if src.NFS != nil {
+	switch {
+	case src.NFS != nil:
 		g.export(*src.NFS)
+		return
+	case src.Stream != nil:
+		g.workload(src.Stream.WorkloadExec)
 		return
 	}
 	name := src.PVC.Name
@@ -281,6 +285,17 @@ func (g *walk) export(n kopiurv1.NFSVolume) {
 	}
 }
 
+// workload waits for the one pod in which the command is to run. The helper looks once more: between here and there it
+// may have been replaced.
+func (g *walk) workload(e kopiurv1.WorkloadExec) {
+	if g.ask(AskPods) {
+		return
+	}
+	if v := gates.Workload(e, g.w.Neighbours); !v.Open {
+		g.hold("", v.Reason, neighbourRecheck, "%s", v.Message)
+	}
+}
+
 // privilege builds the pod and asks what it needs. The pod is the same one that is started later, but for nothing.
 func (g *walk) privilege() {
 	const kind = kopiurv1.ConditionMoverPermitted
@@ -290,7 +305,8 @@ func (g *walk) privilege() {
 		return
 	}
 	g.p.Job, g.p.Recorded = job, RecordedOf(g.w)
-	if len(moverjob.Privileges(job.Spec.Template.Spec)) > 0 && g.ask(AskNamespace) {
+	streams := SourceOf(g.w.Snapshot, g.w.Policy).Stream != nil
+	if (streams || len(moverjob.Privileges(job.Spec.Template.Spec)) > 0) && g.ask(AskNamespace) {
 		return
 	}
 	var annotations map[string]string
@@ -298,6 +314,9 @@ func (g *walk) privilege() {
 		annotations = g.w.Namespace.Annotations
 	}
 	v := gates.Privileges(job.Spec.Template.Spec, g.w.Snapshot.Namespace, annotations)
+	if v.Open && streams {
+		v = gates.Commands(g.w.Snapshot.Namespace, annotations)
+	}
 	if !v.Open {
 		g.hold(kind, v.Reason, 0, "%s", v.Message)
 		return

@@ -223,6 +223,38 @@ func TestGates(t *testing.T) {
 				w.Others, w.Selected = []kopiurv1.SnapshotPolicy{*w.Policy, *twin}, policy.Selected{"apps/twin": {"/pvc/other", "/pvc/data"}}
 			}), wait, pending, kopiurv1.ReasonIdentityCollision, "same identity web@apps:/pvc/data", 0, "",
 		},
+		"the output of a command": {
+			world(streaming), plan.Start, pending, "", "", 0, "",
+		},
+		"a command in a namespace that does not allow it": {
+			world(streaming, func(w *plan.World) { w.Namespace.Annotations = nil }), wait, pending, kopiurv1.ReasonStreamExecNotPermitted, "annotate it with kopiur.home-operations.com/stream-exec-movers=true", 0, "",
+		},
+		"a command in a namespace that allows something like it": {
+			world(streaming, func(w *plan.World) {
+				w.Namespace.Annotations = map[string]string{kopiurv1.AnnotationStreamExecMovers: "yes", kopiurv1.AnnotationPrivilegedMovers: "true"}
+			}), wait, pending, kopiurv1.ReasonStreamExecNotPermitted, "which does not allow that", 0, "",
+		},
+		"a command in a namespace of which nothing is known": {
+			world(streaming, func(w *plan.World) { w.Namespace = nil }), wait, pending, kopiurv1.ReasonStreamExecNotPermitted, "which does not allow that", 0, "",
+		},
+		"a command, and no pod to run it in": {
+			world(streaming, func(w *plan.World) { w.Neighbours = w.Neighbours[1:] }), wait, pending, kopiurv1.ReasonWorkloadNotFound, "no running pod matches app=db", time.Minute, "",
+		},
+		"a command, and two pods to run it in": {
+			world(streaming, func(w *plan.World) {
+				other := w.Neighbours[0].DeepCopy()
+				other.Name = "db-1"
+				w.Neighbours = append(w.Neighbours, *other)
+			}), wait, pending, kopiurv1.ReasonWorkloadNotFound, "2 running pods match app=db (db-0, db-1)", time.Minute, "",
+		},
+		"a command in a container that the pod has not": {
+			world(streaming, func(w *plan.World) { w.Policy.Spec.Sources[0].Stream.WorkloadExec.Container = "sidecar" }), wait, pending, kopiurv1.ReasonWorkloadNotFound, "has no container sidecar", time.Minute, "",
+		},
+		"a command and a repository of a workload identity": {
+			world(streaming, func(w *plan.World) {
+				w.Repository.Spec.Backend.S3.Auth = &kopiurv1.BackendAuth{WorkloadIdentity: &kopiurv1.WorkloadIdentity{ServiceAccountName: "cloud"}}
+			}), wait, pending, kopiurv1.ReasonInvalidSpec, "needs cloud: use a repository whose credentials are in a Secret", 0, "",
+		},
 		"a source that holds the repository": {
 			world(func(w *plan.World) {
 				w.Repository.Spec.Backend = kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/r", Volume: &kopiurv1.RepositoryVolume{PVC: &kopiurv1.LocalRef{Name: "data"}}}}

@@ -186,6 +186,13 @@ const (
 	OpSnapshot = "snapshot"
 )
 
+// Stores reports whether a mover of this operation makes a backup.
+func Stores(operation string) bool { return operation == OpSnapshot || operation == opStream }
+
+// opStream is the mover's operation for the output of a command. In names of Jobs it is a snapshot like any other: they
+// have to be found without the policy.
+const opStream = "streamSnapshot"
+
 // MaxAttempts is how many Jobs may lose their result before the Snapshot fails.
 const MaxAttempts int32 = 3
 

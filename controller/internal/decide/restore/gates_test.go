@@ -53,16 +53,6 @@ func TestGates(t *testing.T) {
 			})),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.target.populator",
 		},
-		"a stream into a command is not carried out yet": {
-			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
-				s.Target = kopiurv1.RestoreTarget{StreamExec: &kopiurv1.StreamTarget{
-					FileName: "dump.sql", WorkloadExec: kopiurv1.WorkloadExec{
-						PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Command: []string{"psql"},
-					},
-				}}
-			})),
-			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.target.streamExec",
-		},
 		"a claim of another namespace is refused": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
 				s.Target = kopiurv1.RestoreTarget{PVCRef: &kopiurv1.TargetPVCRef{Name: "data", Namespace: "other"}}

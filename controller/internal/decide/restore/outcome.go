@@ -28,6 +28,16 @@ func (d *decision) written() bool {
 		}
 		return d.complete(*o.Result)
 	}
+	if o.State == moverjob.Finished && o.Result.Code == work.CodeOK && o.Result.StreamRestore != nil && o.Result.StreamRestore.Delivered {
+		return d.delivered(*o.Result)
+	}
+	if o.State == moverjob.ResultLost && streams(d.Job, d.Restore) {
+		// Half of it may be applied, and nobody here knows whether twice is harmless.
+		return d.fail(kopiurv1.ReasonResultLost, kopiurv1.Failure{
+			KopiaErrorClass: string(work.CodeLost), Op: opStream,
+			Message: "the mover's pod is gone and its result with it: nobody knows how much of the file the command took; look there, and make another Restore if it is needed",
+		})
+	}
 	if o.State == moverjob.ResultLost {
 		d.st.Job.Fruitless++
 		if d.st.Job.Fruitless < maxLost {
@@ -39,8 +49,11 @@ func (d *decision) written() bool {
 		d.reopen()
 		return d.wait(soon, kopiurv1.ReasonReopened, "the mover failed, and the spec was edited meanwhile: trying again with the new one")
 	}
-	if r := o.Result; r != nil && r.Restore != nil {
+	switch r := o.Result; {
+	case r != nil && r.Restore != nil:
 		d.count(*r)
+	case r != nil && r.StreamRestore != nil:
+		d.countStream(*r)
 	}
 	f := d.failure()
 	reason := kopiurv1.ReasonRestoreFailed
@@ -112,7 +125,7 @@ func (d *decision) complete(res work.Result) bool {
 		})
 	}
 	d.st.Phase, d.st.Failure = kopiurv1.RestoreCompleted, nil
-	message := fmt.Sprintf("%d files with %d bytes were restored into claim %s", r.FilesRestored, r.BytesRestored, TargetClaim(d.Restore))
+	message := fmt.Sprintf("%d files with %d bytes were restored into %s", r.FilesRestored, r.BytesRestored, targetName(d.Restore))
 	if r.EntriesFailed > 0 {
 		message += fmt.Sprintf("; %d entries could not be written, which options.ignoreErrors tolerates", r.EntriesFailed)
 	}

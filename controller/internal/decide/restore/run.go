@@ -30,6 +30,7 @@ type attempt struct {
 	letter          string
 	operation       work.Operation
 	target          *moverjob.Mount
+	stream          *kopiurv1.WorkloadExec
 	layer           *kopiurv1.MoverSpec
 	inherited       *moverjob.Layer
 	failurePolicy   *kopiurv1.FailurePolicy
@@ -61,7 +62,7 @@ func (d *decision) launch(a attempt) bool {
 		Letter: a.letter, Attempt: strconv.Itoa(int(j.Attempts)), Namespace: d.Restore.Namespace,
 		Image: d.Image, PullPolicy: d.PullPolicy,
 		Repository: d.repository(), Operation: a.operation, Layers: []*kopiurv1.MoverSpec{a.layer}, Inherited: a.inherited,
-		FailurePolicy: a.failurePolicy, DefaultDeadlineSeconds: a.deadlineSeconds, Target: a.target,
+		FailurePolicy: a.failurePolicy, DefaultDeadlineSeconds: a.deadlineSeconds, Target: a.target, Stream: a.stream,
 		Labels: map[string]string{kopiurv1.LabelGeneration: strconv.FormatInt(generation, 10)},
 	})
 	if err != nil {
@@ -152,8 +153,8 @@ func (d *decision) working() bool {
 	case asking:
 		return d.wait(0, kopiurv1.ReasonResolving, asksWhich)
 	default:
-		return d.wait(work.ProgressInterval(d.ranFor()), kopiurv1.ReasonMoverRunning, "restoring snapshot %s into claim %s",
-			d.st.Resolved.KopiaSnapshotID, TargetClaim(d.Restore))
+		return d.wait(work.ProgressInterval(d.ranFor()), kopiurv1.ReasonMoverRunning, "restoring snapshot %s into %s",
+			d.st.Resolved.KopiaSnapshotID, targetName(d.Restore))
 	}
 }
 
@@ -192,7 +193,10 @@ func (d *decision) startRestore() bool {
 		d.tidy()
 		d.st.Phase, d.st.Failure = kopiurv1.RestoreCompleted, nil
 		return d.sum(Ready, 0, kopiurv1.ReasonNoSnapshotContinue,
-			"there was no snapshot to restore; claim %s was left as it is", TargetClaim(d.Restore))
+			"there was no snapshot to restore; %s was left as it is", targetName(d.Restore))
+	}
+	if t := d.Restore.Spec.Target.StreamExec; t != nil {
+		return d.startStream(*t)
 	}
 	op := &work.Restore{SnapshotID: pin.KopiaSnapshotID, SubPath: d.Restore.Spec.SubPath, TargetPath: work.TargetDir, Options: Options(d.Restore.Spec.Options)}
 	if i := pin.Identity; i != nil {

@@ -15,6 +15,9 @@ import (
 // target passes once the claim may be written, or is planned to be made. It plans nothing else: a claim of the user is
 // never deleted, changed or taken over (K-7).
 func (d *decision) target() bool {
+	if t := d.Restore.Spec.Target.StreamExec; t != nil {
+		return d.consumer(*t)
+	}
 	name := TargetClaim(d.Restore)
 	d.st.Target = &kopiurv1.RestoreTargetStatus{PVCRef: &kopiurv1.LocalRef{Name: name}}
 	pvc := d.Claim

@@ -113,6 +113,8 @@ func failed(ctx context.Context, err error, after string) error {
 	case ctx.Err() != nil:
 		code, _ := classify.Outcome(op.Cause(ctx, err))
 		return &classify.Coded{Code: code, Err: err, Message: "the time was over, or the mover was told to end; " + after}
+	case errors.As(err, &status) && status.Status.Code != "":
+		return &classify.Coded{Code: work.CodeSourceError, Err: err, Message: status.Status.Message + "; " + after}
 	case errors.As(err, &status):
 		return &classify.Coded{Code: work.CodeSourceError, Err: err, Message: fmt.Sprintf(
 			"the command ended with exit code %d; %s", status.Status.ExitCode, after)}

@@ -83,6 +83,8 @@ func Restore(_ context.Context, env op.Env, spec work.Spec) (_ *work.StreamResto
 // verdict decides from the helper's last word.
 func verdict(res *work.StreamRestoreResult, st work.Status) error {
 	switch {
+	case st.Code != "":
+		return &classify.Coded{Code: work.CodeUnknown, Message: st.Message + "; " + notDelivered}
 	case st.ExitCode != 0:
 		// Not tried again by itself: half of it may be applied, and nobody here knows whether twice is harmless.
 		return &classify.Coded{Code: work.CodeUnknown, Message: fmt.Sprintf(
