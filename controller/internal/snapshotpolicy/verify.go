@@ -72,8 +72,7 @@ func (r *Reconciler) verify(ctx context.Context, obj *kopiurv1.SnapshotPolicy, p
 			plans = append(plans, plan)
 		}
 	}
-	after, err := r.let(ctx, obj, seen, jobs, expected)
-	if err != nil {
+	if err := r.let(ctx, obj, seen, jobs, expected); err != nil {
 		return 0, err
 	}
 	refs := obj.RepositoryRefs()
@@ -82,6 +81,7 @@ func (r *Reconciler) verify(ctx context.Context, obj *kopiurv1.SnapshotPolicy, p
 		p.Conditions.True(kopiurv1.ConditionScratchStorageClassIgnored, kopiurv1.ReasonScratchStorageClassIgnored,
 			"verification.deep.storageClassName has no effect without verification.deep.capacity: the scratch volume is a folder of the node")
 	}
+	var after time.Duration
 	for _, plan := range plans {
 		if plan.After > 0 && (after == 0 || plan.After < after) {
 			after = plan.After
@@ -175,7 +175,8 @@ func (r *Reconciler) observeRun(ctx context.Context, w *verify.World, name strin
 			w.Check = verify.CheckOf(pods, w.Outcome.Terminal, verify.CheckTimeout(w.Policy), r.ServerClock.Now())
 		}
 	}
-	if judge(); w.Outcome.WithoutResult() || w.Check.State == verify.CheckLost {
+	judge()
+	if w.Outcome.WithoutResult() || w.Check.State == verify.CheckLost {
 		// The caches of Jobs and pods do not move in step: a result that is late must not pass for one that is lost.
 		if pods, err = podsOf(ctx, r.Live, w.Job); err != nil {
 			return err
@@ -281,8 +282,7 @@ func (r *Reconciler) startRun(ctx context.Context, w verify.World, plan verify.P
 
 // let removes the Jobs that no line expects any more: their results are in the stored status, or nobody asks for them
 // since the policy was edited. What has restored something goes at once, and its scratch volume with it.
-func (r *Reconciler) let(ctx context.Context, obj *kopiurv1.SnapshotPolicy, seen []policy.Seen, jobs []batchv1.Job, expected map[string]bool) (time.Duration, error) {
-	var after time.Duration
+func (r *Reconciler) let(ctx context.Context, obj *kopiurv1.SnapshotPolicy, seen []policy.Seen, jobs []batchv1.Job, expected map[string]bool) error {
 	for i := range jobs {
 		job := &jobs[i]
 		if expected[job.Name] || job.DeletionTimestamp != nil || !over(job) && !hasScratch(job) && handled(obj, job) {
@@ -296,15 +296,15 @@ func (r *Reconciler) let(ctx context.Context, obj *kopiurv1.SnapshotPolicy, seen
 				}
 			}
 			if err := moverjob.Retire(ctx, r.Client, r.Writes, job, ttl); err != nil {
-				return 0, err //nolint:wrapcheck // says what it did
+				return err //nolint:wrapcheck // says what it did
 			}
 			continue
 		}
 		if err := moverjob.Reap(ctx, r.Client, job); err != nil {
-			return 0, err //nolint:wrapcheck // says what it did
+			return err //nolint:wrapcheck // says what it did
 		}
 	}
-	return after, nil
+	return nil
 }
 
 // handled reports whether the result of a Job that only looks at the repository is stored: it is about to end by itself,

@@ -95,7 +95,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, bad := range []kopiurv1.CronSpec{{Cron: "@daily"}, {Cron: "0 3 * * *", Timezone: "CEST"}, {Cron: "0 3 * * *", Jitter: "48h"}} {
 		_, err := due.Parse(bad, "", nil, "apps/web", "uid")
-		assert.Error(t, err)
+		require.Error(t, err)
 	}
 	r := rule(t, kopiurv1.CronSpec{Cron: "0 3 * * *", Jitter: "1h"}, nil)
 	next := r.Next(at(t, "2026-03-05 09:00")).At
