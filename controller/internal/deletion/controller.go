@@ -145,10 +145,11 @@ func (r *Reconciler) settle(ctx context.Context, repo moverjob.Repository) (time
 		if job.DeletionTimestamp != nil {
 			continue
 		}
-		out, err := r.outcome(ctx, job)
+		pods, err := moverjob.Pods(ctx, r.Client, job)
 		if err != nil {
-			return 0, err
+			return 0, err //nolint:wrapcheck // says what it read
 		}
+		out := r.outcome(job, pods)
 		if !ended(out) {
 			if out.Recheck > 0 {
 				after = min(after, out.Recheck)

@@ -107,21 +107,17 @@ func jobs(ctx context.Context, c client.Reader, repo moverjob.Repository) ([]bat
 	return list.Items, nil
 }
 
-// outcome of a Job, from the cache.
-func (o Observer) outcome(ctx context.Context, job *batchv1.Job) (moverjob.Outcome, error) {
-	var pods corev1.PodList
-	if err := o.Client.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{
-		kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue, batchv1.JobNameLabel: job.Name,
-	}); err != nil {
-		return moverjob.Outcome{}, fmt.Errorf("list the pods of job %s/%s: %w", job.Namespace, job.Name, err)
+// outcome of a Job by these of its pods.
+func (o Observer) outcome(job *batchv1.Job, pods []corev1.Pod) moverjob.Outcome {
+	return moverjob.Decide(job, pods, moverjob.DefaultStartupDeadline, o.ServerClock.Now())
+}
+
+// evidence is what a Snapshot goes by. One that has learnt how a Job ended asks nobody again.
+func (o Observer) evidence(ctx context.Context, s *kopiurv1.Snapshot, job *batchv1.Job) ([]corev1.Pod, error) {
+	if d := s.Status.Deletion; d != nil && d.JobUID == string(job.UID) {
+		return moverjob.Pods(ctx, o.Client, job) //nolint:wrapcheck // says what it read
 	}
-	var own []corev1.Pod
-	for i := range pods.Items {
-		if metav1.IsControlledBy(&pods.Items[i], job) {
-			own = append(own, pods.Items[i])
-		}
-	}
-	return moverjob.Decide(job, own, moverjob.DefaultStartupDeadline, o.ServerClock.Now()), nil
+	return moverjob.Evidence(ctx, o.Client, o.Deps.Live, job) //nolint:wrapcheck // says what it read
 }
 
 // Batch is the Job that deletes the data of a Snapshot, nil where there is none. Of several, which only a crash between
@@ -141,11 +137,11 @@ func (o Observer) Batch(ctx context.Context, repo moverjob.Repository, s *kopiur
 			if m.UID != s.UID {
 				continue
 			}
-			out, err := o.outcome(ctx, job)
+			pods, err := o.evidence(ctx, s, job)
 			if err != nil {
 				return nil, err
 			}
-			b := &deletion.Batch{Name: job.Name, UID: job.UID, Index: n, Outcome: out}
+			b := &deletion.Batch{Name: job.Name, UID: job.UID, Index: n, Outcome: o.outcome(job, pods)}
 			if d := s.Status.Deletion; best == nil || d != nil && d.JobUID == string(best.UID) {
 				best = b
 			}

@@ -107,7 +107,7 @@ func (r *Runner) reap(ctx context.Context, job *batchv1.Job) {
 // Interrupt deletes the Jobs of a list that have not ended: the run that they belong to is over.
 func (r *Runner) Interrupt(ctx context.Context, owner *kopiurv1.Snapshot, list string, n int) error {
 	for i := range n {
-		job, _, err := moverjob.Fetch(ctx, r.Client, owner.Namespace, JobName(owner, list, i), owner.UID)
+		job, err := moverjob.Fetch(ctx, r.Client, owner.Namespace, JobName(owner, list, i), owner.UID)
 		if err != nil {
 			return fmt.Errorf("interrupt hooks: %w", err)
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -62,35 +63,49 @@ func Taken(ctx context.Context, live client.Reader, job *batchv1.Job) (bool, err
 	return want != nil && (got == nil || got.UID != want.UID), nil
 }
 
-// Fetch reads the Job of this name and its pods from the cache. A missing Job is nil, and so is one of another owner.
-func Fetch(ctx context.Context, c client.Reader, namespace, name string, owner types.UID) (*batchv1.Job, []corev1.Pod, error) {
+// Fetch reads the Job of this name from the cache. A missing Job is nil, and so is one of another owner.
+func Fetch(ctx context.Context, c client.Reader, namespace, name string, owner types.UID) (*batchv1.Job, error) {
 	if name == "" {
-		return nil, nil, nil
+		return nil, nil
 	}
 	var job batchv1.Job
 	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &job); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil, nil, nil
+			return nil, nil
 		}
-		return nil, nil, fmt.Errorf("get job %s/%s: %w", namespace, name, err)
+		return nil, fmt.Errorf("get job %s/%s: %w", namespace, name, err)
 	}
 	if got := metav1.GetControllerOf(&job); got == nil || got.UID != owner {
-		return nil, nil, nil
+		return nil, nil
+	}
+	return &job, nil
+}
+
+// Pods reads the pods of a Job; there are none where there is no Job.
+func Pods(ctx context.Context, c client.Reader, job *batchv1.Job) ([]corev1.Pod, error) {
+	if job == nil {
+		return nil, nil
 	}
 	var pods corev1.PodList
-	if err := c.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{
+	if err := c.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{
 		kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue,
-		batchv1.JobNameLabel:    name,
+		batchv1.JobNameLabel:    job.Name,
 	}); err != nil {
-		return nil, nil, fmt.Errorf("list the pods of job %s/%s: %w", namespace, name, err)
+		return nil, fmt.Errorf("list the pods of job %s/%s: %w", job.Namespace, job.Name, err)
 	}
-	own := pods.Items[:0]
-	for i := range pods.Items {
-		if ref := metav1.GetControllerOf(&pods.Items[i]); ref != nil && ref.UID == job.UID {
-			own = append(own, pods.Items[i])
-		}
+	return slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !metav1.IsControlledBy(&p, job) }), nil
+}
+
+// Evidence reads the pods of a Job from the cache, and of one that has ended without a result there, from the API server.
+// The caches of Jobs and of pods do not move in step, and a result that is merely late must not pass for one that is lost:
+// the work would be done again, and an outage would count as nothing. It is for work in flight; once its result is
+// recorded, Pods will do and costs no request.
+func Evidence(ctx context.Context, c, live client.Reader, job *batchv1.Job) ([]corev1.Pod, error) {
+	pods, err := Pods(ctx, c, job)
+	if err != nil || !withoutResult(job, pods) {
+		return pods, err
 	}
-	return &job, own, nil
+	return Pods(ctx, live, job)
 }
 
 // Retire lets the Job controller remove a Job some time after its result was recorded. Before that nothing may: the

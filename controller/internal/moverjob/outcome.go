@@ -67,9 +67,10 @@ type Outcome struct {
 	Recheck time.Duration
 }
 
-// WithoutResult reports a mover that ended, as far as its pods tell, without having said how.
-func (o Outcome) WithoutResult() bool {
-	return o.State == ResultLost || o.State == Finished && o.Result != nil && o.Result.Code == work.CodeLost
+// withoutResult reports a Job that has ended without a mover having said how, as far as these pods tell.
+func withoutResult(job *batchv1.Job, pods []corev1.Pod) bool {
+	o := Decide(job, pods, DefaultStartupDeadline, time.Time{}) // only a Job that goes on is a matter of time
+	return o.State == ResultLost || o.State == Finished && o.Result.Code == work.CodeLost
 }
 
 // Decide reads a Job (nil: absent) and its pods. The pods are evidence, the Job decides about retries: a success or a

@@ -116,7 +116,7 @@ func (r *Reconciler) observeJobs(ctx context.Context, s subject, w *world) error
 	creds := w.input.Creds
 	next := s.jobName(creds.Version, last.Attempts+1)
 	w.input.SameInputs = creds.Open && last.Name != "" && last.Name == s.jobName(creds.Version, last.Attempts)
-	inFlight := w.input.SameInputs && last.FinishedAt == ""
+	inFlight, attempt := w.input.SameInputs && last.FinishedAt == "", last.Attempts
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
 		if ref := metav1.GetControllerOf(job); ref == nil || ref.UID != s.obj.GetUID() || job.DeletionTimestamp != nil {
@@ -125,10 +125,10 @@ func (r *Reconciler) observeJobs(ctx context.Context, s subject, w *world) error
 		switch {
 		case creds.Open && job.Name == next:
 			// Made, but the process ended before it could say so.
-			w.fly(job, pods.Items, last.Attempts+1, r.ServerClock.Now())
+			w.flying, attempt = job, last.Attempts+1
 		case job.Name == last.Name && inFlight:
 			if w.flying == nil {
-				w.fly(job, pods.Items, last.Attempts, r.ServerClock.Now())
+				w.flying = job
 			}
 		case job.Name == last.Name && last.FinishedAt != "":
 			w.current = job
@@ -143,26 +143,12 @@ func (r *Reconciler) observeJobs(ctx context.Context, s subject, w *world) error
 			w.input.Lingering = p.Namespace + "/" + p.Name
 		}
 	}
-	if inFlight && w.flying == nil {
-		if err := r.confirmLost(ctx, s, w, *last); err != nil {
-			return err
-		}
+	switch {
+	case w.flying != nil:
+		return r.fly(ctx, w, attempt)
+	case inFlight:
+		return r.confirmLost(ctx, s, w, *last)
 	}
-	return r.confirmNoResult(ctx, w, ours)
-}
-
-// confirmNoResult asks the API server for the pods of a Job that seems to have ended without a result. The caches of Jobs
-// and of pods do not move in step, and a result that is merely late must not pass for one that is gone: an outage would
-// count as nothing, and a success would be asked for again.
-func (r *Reconciler) confirmNoResult(ctx context.Context, w *world, ours client.MatchingLabels) error {
-	if w.flying == nil || !w.input.Flight.Outcome.WithoutResult() {
-		return nil
-	}
-	var pods corev1.PodList
-	if err := r.Live.List(ctx, &pods, client.InNamespace(w.flying.Namespace), ours); err != nil {
-		return fmt.Errorf("list the pods of job %s: %w", w.flying.Name, err)
-	}
-	w.fly(w.flying, pods.Items, w.input.Flight.Attempt, r.ServerClock.Now())
 	return nil
 }
 
@@ -178,19 +164,19 @@ func (r *Reconciler) confirmLost(ctx context.Context, s subject, w *world, last 
 	case err != nil:
 		return fmt.Errorf("get job %s: %w", last.Name, err)
 	}
-	w.fly(&job, nil, last.Attempts, r.ServerClock.Now())
-	return nil
+	w.flying = &job
+	return r.fly(ctx, w, last.Attempts)
 }
 
-func (w *world) fly(job *batchv1.Job, pods []corev1.Pod, attempt int32, now time.Time) {
-	var own []corev1.Pod
-	for i := range pods {
-		if metav1.IsControlledBy(&pods[i], job) {
-			own = append(own, pods[i])
-		}
+// fly looks at the Job in flight.
+func (r *Reconciler) fly(ctx context.Context, w *world, attempt int32) error {
+	job := w.flying
+	pods, err := moverjob.Evidence(ctx, r.Client, r.Live, job)
+	if err != nil {
+		return fmt.Errorf("observe: %w", err)
 	}
-	w.flying = job
-	w.input.Flight = &connect.Flight{Name: job.Name, Attempt: attempt, Outcome: moverjob.Decide(job, own, startup(job), now)}
+	w.input.Flight = &connect.Flight{Name: job.Name, Attempt: attempt, Outcome: moverjob.Decide(job, pods, startup(job), r.ServerClock.Now())}
+	return nil
 }
 
 // othersSucceeded is when a mover of somebody else last used this repository with success. It matters for one that is

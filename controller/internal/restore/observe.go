@@ -55,7 +55,16 @@ func (r *Reconciler) observeJob(ctx context.Context, w *decide.World) error {
 	if j == nil || j.Name == "" {
 		return nil
 	}
-	job, pods, err := moverjob.Fetch(ctx, r.Client, w.Restore.Namespace, j.Name, w.Restore.UID)
+	job, err := moverjob.Fetch(ctx, r.Client, w.Restore.Namespace, j.Name, w.Restore.UID)
+	if err != nil {
+		return err //nolint:wrapcheck // says what and where
+	}
+	var pods []corev1.Pod
+	if decide.InFlight(w.Restore) {
+		pods, err = moverjob.Evidence(ctx, r.Client, r.Live, job)
+	} else { // its result is recorded, and nothing more is asked of the API server
+		pods, err = moverjob.Pods(ctx, r.Client, job)
+	}
 	if err != nil {
 		return err //nolint:wrapcheck // says what and where
 	}

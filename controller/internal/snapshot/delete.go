@@ -103,7 +103,7 @@ func (r *Reconciler) ownMovers(ctx context.Context, rm *removal) error {
 		return nil
 	}
 	attempt, _ := plan.Current(s)
-	job, _, err := moverjob.Fetch(ctx, r.Client, s.Namespace, plan.JobName(s, attempt), s.UID)
+	job, err := moverjob.Fetch(ctx, r.Client, s.Namespace, plan.JobName(s, attempt), s.UID)
 	if err != nil {
 		return fmt.Errorf("observe: %w", err)
 	}
@@ -116,6 +116,14 @@ func (r *Reconciler) ownMovers(ctx context.Context, rm *removal) error {
 	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !plan.Stores(p.Labels[kopiurv1.LabelOperation]) })
 	now := r.ServerClock.Now()
 	rm.job, rm.pods = job, pods.Items
+	if moverjob.ResultOf(rm.pods) == nil {
+		// It may be there and late. Without it the object would go, and the data stay for nobody.
+		own, err := moverjob.Evidence(ctx, r.Client, r.Live, job)
+		if err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+		rm.pods = append(rm.pods, own...)
+	}
 	if job != nil && job.DeletionTimestamp == nil {
 		rm.w.Run.Job = !moverjob.Decide(job, nil, moverjob.DefaultStartupDeadline, now).Terminal
 	}
@@ -126,7 +134,7 @@ func (r *Reconciler) ownMovers(ctx context.Context, rm *removal) error {
 			rm.w.Run.Pods = append(rm.w.Run.Pods, "pod "+p.Name)
 		}
 	}
-	if res := moverjob.ResultOf(pods.Items); res != nil && res.Snapshot != nil {
+	if res := moverjob.ResultOf(rm.pods); res != nil && res.Snapshot != nil {
 		rm.w.Run.Stored = res.Snapshot
 	}
 	return nil

@@ -52,7 +52,16 @@ func (r *Reconciler) world(ctx context.Context, s *kopiurv1.Snapshot) (plan.Worl
 	}
 	attempt, _ := plan.Current(s)
 	var err error
-	if w.Job, w.Pods, err = moverjob.Fetch(ctx, r.Client, s.Namespace, plan.JobName(s, attempt), s.UID); err != nil {
+	if w.Job, err = moverjob.Fetch(ctx, r.Client, s.Namespace, plan.JobName(s, attempt), s.UID); err != nil {
+		return w, fmt.Errorf("observe: %w", err)
+	}
+	over := s.Status.Phase.Terminal() && !plan.Reopens(s)
+	if over { // at rest, nothing is asked of the API server (acceptance E-4)
+		w.Pods, err = moverjob.Pods(ctx, r.Client, w.Job)
+	} else {
+		w.Pods, err = moverjob.Evidence(ctx, r.Client, r.Live, w.Job)
+	}
+	if err != nil {
 		return w, fmt.Errorf("observe: %w", err)
 	}
 	if w.OtherPods, err = r.otherPods(ctx, s, w.Job); err != nil {
@@ -65,7 +74,7 @@ func (r *Reconciler) world(ctx context.Context, s *kopiurv1.Snapshot) (plan.Worl
 			w.StagedClaim = claim
 		}
 	}
-	if s.Status.Phase.Terminal() && !plan.Reopens(s) {
+	if over {
 		err = r.pinReferents(ctx, &w)
 		return w, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,13 +74,15 @@ func (r *Reconciler) pinJobs(ctx context.Context, s *kopiurv1.Snapshot) ([]plan.
 	}
 	var out []plan.JobPods
 	for i := range jobs.Items {
-		job, pods, err := moverjob.Fetch(ctx, r.Client, s.Namespace, jobs.Items[i].Name, s.UID)
+		job := &jobs.Items[i]
+		if !metav1.IsControlledBy(job, s) {
+			continue
+		}
+		pods, err := moverjob.Evidence(ctx, r.Client, r.Live, job)
 		if err != nil {
 			return nil, fmt.Errorf("observe: %w", err)
 		}
-		if job != nil {
-			out = append(out, plan.JobPods{Job: job, Pods: pods})
-		}
+		out = append(out, plan.JobPods{Job: job, Pods: pods})
 	}
 	return out, nil
 }

@@ -13,7 +13,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -165,9 +164,9 @@ func (r *Reconciler) observeRun(ctx context.Context, w *verify.World, name strin
 	if w.Job == nil {
 		return nil
 	}
-	pods, err := podsOf(ctx, r.Client, w.Job)
+	pods, err := moverjob.Evidence(ctx, r.Client, r.Live, w.Job)
 	if err != nil {
-		return err
+		return fmt.Errorf("observe: %w", err)
 	}
 	judge := func() {
 		w.Outcome = moverjob.Decide(w.Job, pods, moverjob.DefaultStartupDeadline, r.ServerClock.Now())
@@ -176,10 +175,10 @@ func (r *Reconciler) observeRun(ctx context.Context, w *verify.World, name strin
 		}
 	}
 	judge()
-	if w.Outcome.WithoutResult() || w.Check.State == verify.CheckLost {
-		// The caches of Jobs and pods do not move in step: a result that is late must not pass for one that is lost.
-		if pods, err = podsOf(ctx, r.Live, w.Job); err != nil {
-			return err
+	if w.Check.State == verify.CheckLost {
+		// The caches of Jobs and pods do not move in step: a verdict that is late must not pass for one that is lost.
+		if pods, err = moverjob.Pods(ctx, r.Live, w.Job); err != nil {
+			return fmt.Errorf("observe: %w", err)
 		}
 		judge()
 	}
@@ -191,22 +190,6 @@ func (r *Reconciler) observeRun(ctx context.Context, w *verify.World, name strin
 		w.LogTail = string(b)
 	}
 	return nil
-}
-
-func podsOf(ctx context.Context, c client.Reader, job *batchv1.Job) ([]corev1.Pod, error) {
-	var pods corev1.PodList
-	if err := c.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingLabels{
-		kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue, batchv1.JobNameLabel: job.Name,
-	}); err != nil {
-		return nil, fmt.Errorf("list the pods of job %s/%s: %w", job.Namespace, job.Name, err)
-	}
-	own := pods.Items[:0]
-	for i := range pods.Items {
-		if metav1.IsControlledBy(&pods.Items[i], job) {
-			own = append(own, pods.Items[i])
-		}
-	}
-	return own, nil
 }
 
 // observeStart reads what a mover needs where it would run.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -196,4 +197,41 @@ func (s *stuck) List(ctx context.Context, list client.ObjectList, opts ...client
 		}
 	}
 	return nil
+}
+
+// TestALateResultIsNotALostOne: Jobs have ended and their pods are not in the cache. What a backup stored is learnt, so that
+// it can be deleted; and what a Job deleted is not deleted again.
+func TestALateResultIsNotALostOne(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.base()
+	hold := make(chan struct{})
+	l.Mover(func(c testenv.Call) testenv.Play {
+		p := testenv.Succeed(c)
+		if c.Spec.Operation.Snapshot != nil {
+			p.Hold = hold
+		}
+		return p
+	})
+	s := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: kopiurv1.SnapshotSpec{PolicyRef: &kopiurv1.PolicyRef{Name: "web"}}}
+	l.Create(testenv.Claim("data"), s)
+	first := l.run()
+	l.waits(kopiurv1.ConditionReady, metav1.ConditionFalse, kopiurv1.ReasonMoverRunning, s)
+	first.Stop()
+	close(hold)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var jobs batchv1.JobList
+		require.NoError(c, l.Client.List(t.Context(), &jobs, client.InNamespace(l.Namespace), client.MatchingLabels{kopiurv1.LabelOwnerUID: string(s.UID)}))
+		if assert.Len(c, jobs.Items, 1) {
+			assert.NotNil(c, jobs.Items[0].Status.CompletionTime)
+		}
+	}, testenv.Wait, testenv.Tick)
+	l.remove(s)
+	l.LatePods()
+	l.StartController(l.clocks)
+	l.waits(kopiurv1.ConditionReady, metav1.ConditionFalse, kopiurv1.ReasonDeletionQueued, s)
+	l.quiet()
+	l.gone(s)
+	require.Len(t, l.deletions(), 1)
+	assert.Equal(t, "k"+string(s.UID), l.deleted()[0].SnapshotID)
 }

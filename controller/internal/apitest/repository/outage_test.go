@@ -101,3 +101,16 @@ func TestAPodThatDoesNotStart(t *testing.T) {
 	assert.Contains(t, condition(r.Status.Conditions, kopiurv1.ConditionReady).Message, "ImagePullBackOff")
 	require.EventuallyWithT(t, func(c *assert.CollectT) { assert.Empty(c, jobs(t, env, env.Namespace)) }, testenv.Wait, testenv.Tick)
 }
+
+// TestALateResultIsNotALostOne: the Job has ended and its pod is not in the cache. An outage counts as one.
+func TestALateResultIsNotALostOne(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	env.Mover(failing(work.CodeRepositoryUnavailable, "no route"))
+	env.LatePods()
+	r := nas()
+	env.Create(secrets()...)
+	env.Create(r)
+	env.StartController()
+	expect(t, env, r, kopiurv1.RepositoryDegraded, kopiurv1.ReasonBackendUnreachable)
+}

@@ -114,3 +114,15 @@ func TestForeignJobIsNotTaken(t *testing.T) {
 	assert.Empty(t, w.movers("restore"))
 	w.rests(r)
 }
+
+// TestALateResultIsNotALostOne: the Job has ended and its pod is not in the cache. What it wrote is not written again.
+func TestALateResultIsNotALostOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.LatePods()
+	w.begin()
+	r := w.restore(fromPolicy)
+	w.untilReady(r)
+	assert.Len(t, w.movers("resolve"), 1)
+	assert.Len(t, w.movers("restore"), 1)
+}

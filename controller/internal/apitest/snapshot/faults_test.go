@@ -307,3 +307,34 @@ func TestDeletedWhileRunning(t *testing.T) {
 		assert.Error(c, l.Client.Get(t.Context(), client.ObjectKeyFromObject(l.snapshot), l.snapshot.DeepCopy()))
 	}, testenv.Wait, testenv.Tick)
 }
+
+// TestALateResultIsNotALostOne: the Job has ended and its pod is not in the cache. The result counts all the same, of a
+// backup, of one that failed and of a pin; nothing runs twice.
+func TestALateResultIsNotALostOne(t *testing.T) {
+	t.Parallel()
+	t.Run("stored and pinned", func(t *testing.T) {
+		t.Parallel()
+		l := newLab(t)
+		l.snapshot.Spec.Pin = true
+		l.LatePods()
+		l.create()
+		l.StartController()
+		l.until(func(c *assert.CollectT, s *kopiurv1.Snapshot) { assert.NotEmpty(c, s.UID) })
+		l.isPinned(true, "k"+string(l.snapshot.UID)+"p")
+		assert.Len(t, l.runs(), 1)
+		assert.Len(t, l.pins(), 1)
+	})
+	t.Run("failed", func(t *testing.T) {
+		t.Parallel()
+		l := newLab(t)
+		l.onSnapshot(func(c testenv.Call, _ int32) testenv.Play {
+			return testenv.Fail(c, work.CodeAuthFailure, "wrong password")
+		})
+		l.LatePods()
+		l.create()
+		l.StartController()
+		l.waits(kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonSnapshotFailed)
+		assert.Equal(t, string(work.CodeAuthFailure), l.snapshot.Status.Failure.KopiaErrorClass)
+		assert.Len(t, l.runs(), 1)
+	})
+}
