@@ -125,6 +125,11 @@ func live(o Outcome, job *batchv1.Job, pods []corev1.Pod, startup time.Duration,
 		o.State, o.Message = Waiting, "the Job is suspended, by a queueing controller or by hand"
 		return o
 	}
+	if job.Status.StartTime == nil && condition(job, batchv1.JobSuspended) != nil {
+		// It was let go a moment ago, perhaps after days. Its time begins when the Job controller has seen that.
+		o.State, o.Message, o.Recheck = Waiting, "the Job was suspended and is about to start", startup
+		return o
+	}
 	for i := range slices.Backward(pods) {
 		p := &pods[i]
 		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {

@@ -66,6 +66,8 @@ func TestDecide(t *testing.T) {
 	young := job()
 	suspended := job()
 	suspended.Spec.Suspend = new(true)
+	resumed := job(cond(batchv1.JobSuspended, ""))
+	resumed.CreationTimestamp, resumed.Status.StartTime = metav1.NewTime(now.Add(-72*time.Hour)), nil
 	for name, tc := range map[string]struct {
 		job       *batchv1.Job
 		pods      []corev1.Pod
@@ -76,6 +78,7 @@ func TestDecide(t *testing.T) {
 		"no Job is absent":                                      {nil, nil, moverjob.Absent, "", ""},
 		"a new Job without a pod is waited for":                 {young, nil, moverjob.Waiting, "", "no pod was created"},
 		"a suspended Job is waited for without a deadline":      {suspended, nil, moverjob.Waiting, "", "suspended"},
+		"and so is one that was let go after days":              {resumed, nil, moverjob.Waiting, "", "about to start"},
 		"a running mover runs":                                  {job(), []corev1.Pod{pod("p", time.Minute, running)}, moverjob.Running, "", ""},
 		"a success is final before the Job closes":              {job(), []corev1.Pod{pod("p", time.Minute, ended(t, work.CodeOK))}, moverjob.Finished, work.CodeOK, ""},
 		"a permanent failure is final before the Job closes":    {job(), []corev1.Pod{pod("p", time.Minute, ended(t, work.CodeAuthFailure))}, moverjob.Finished, work.CodeAuthFailure, ""},

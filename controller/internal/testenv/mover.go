@@ -54,6 +54,10 @@ func (e *Env) startMover(namespace string) {
 				if known[job.UID] != nil {
 					continue
 				}
+				if job.Spec.Suspend != nil && *job.Spec.Suspend {
+					running.Go(func() { e.suspend(ctx, job) })
+					continue
+				}
 				jctx, jcancel := context.WithCancel(ctx)
 				known[job.UID] = jcancel
 				running.Go(func() { e.perform(jctx, job) })
@@ -73,6 +77,21 @@ func (e *Env) startMover(namespace string) {
 		<-done
 	})
 }
+
+// suspend plays the Job controller for a Job that is suspended: it says so, and gives it no pods.
+func (e *Env) suspend(ctx context.Context, job *batchv1.Job) {
+	a := &actor{env: e, ctx: ctx, job: job.DeepCopy()}
+	if slices.ContainsFunc(job.Status.Conditions, suspended) {
+		return
+	}
+	if err := a.status(func(s *batchv1.JobStatus) {
+		s.Conditions = append(s.Conditions, condition(batchv1.JobSuspended, "JobSuspended", "Job suspended"))
+	}); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+		e.T.Errorf("job %s: %v", job.Name, err)
+	}
+}
+
+func suspended(c batchv1.JobCondition) bool { return c.Type == batchv1.JobSuspended }
 
 // perform runs the pods of a Job as its policy says.
 func (e *Env) perform(ctx context.Context, job *batchv1.Job) {
@@ -114,6 +133,7 @@ func (a *actor) hook() error {
 func (a *actor) run(spec work.Spec) error {
 	if err := a.status(func(s *batchv1.JobStatus) {
 		s.StartTime, s.Active, s.Ready = new(metav1.Now()), 1, new(int32(0))
+		s.Conditions = slices.DeleteFunc(s.Conditions, suspended)
 	}); err != nil {
 		return err
 	}
