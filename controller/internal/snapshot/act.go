@@ -84,6 +84,8 @@ func (r *Reconciler) act(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return r.unstage(ctx, s)
 	case plan.Hook:
 		return ctrl.Result{}, r.hook(ctx, s)
+	case plan.Inquire:
+		return ctrl.Result{}, r.inquire(ctx, s)
 	case plan.Start:
 		return ctrl.Result{}, r.start(ctx, s)
 	case plan.Follow:

@@ -168,7 +168,8 @@ func (r *Reconciler) referents(ctx context.Context, w *plan.World) error {
 	return nil
 }
 
-// kin reads the policies of the same repository and what this one has stored there, all from the cache.
+// kin reads the policies of the same repository, what this one has stored there, and whether it is about to begin with an
+// empty volume, all from the cache.
 func (r *Reconciler) kin(ctx context.Context, w *plan.World) error {
 	var policies kopiurv1.SnapshotPolicyList
 	if err := r.Client.List(ctx, &policies, client.MatchingFields{mapper.FieldRepository: mapper.Repository(w.Repository.Ref)}, client.UnsafeDisableDeepCopy); err != nil {
@@ -192,7 +193,7 @@ func (r *Reconciler) kin(ctx context.Context, w *plan.World) error {
 		return fmt.Errorf("list the snapshots of policy %s: %w", key, err)
 	}
 	w.History = policy.HistoryOf(w.Policy, w.Repository.Ref, snapshots.Items)
-	return nil
+	return r.emptyStart(ctx, w, snapshots.Items)
 }
 
 // otherPods names pods of this Snapshot that do not belong to job and have not ended.

@@ -80,7 +80,7 @@ func (g *walk) ask(a Ask) bool {
 func gate(w World, attempt int32, now time.Time) Plan {
 	g := &walk{w: w, now: now, attempt: attempt, p: Plan{Attempt: attempt, Reopened: Reopens(w.Snapshot)}}
 	// What holds a run in the first list holds it before anything has happened.
-	for _, pass := range []func(){g.policy, g.repository, g.identity, g.preflight, g.credentials, g.source, g.inherit, g.privilege, g.use} {
+	for _, pass := range []func(){g.policy, g.repository, g.identity, g.preflight, g.credentials, g.source, g.inherit, g.privilege, g.use, g.history} {
 		pass()
 		if g.done {
 			return g.frozen()

@@ -64,6 +64,10 @@ type World struct {
 	Pods []corev1.Pod
 	// PinJobs are the Jobs that pin or unpin the finished snapshot; there is at most one.
 	PinJobs []JobPods
+	// EmptyStart is set where this is the first backup of a volume that a Restore left empty, Question is the Job that asks
+	// the repository about it.
+	EmptyStart *EmptyStart
+	Question   JobPods
 	// OtherPods are pods of this Snapshot's other Jobs that have not ended.
 	OtherPods []string
 
@@ -124,6 +128,8 @@ const (
 	Unstage Action = "Unstage"
 	// Hook: run the policy's hooks before the snapshot, after the intent is stored in status.hooks.
 	Hook Action = "Hook"
+	// Inquire: create Plan.Job, which asks about older snapshots, or delete Plan.Lost, which has not answered.
+	Inquire Action = "Inquire"
 	// Start: create Plan.Job.
 	Start Action = "Start"
 	// Follow: a mover runs; write its progress.
