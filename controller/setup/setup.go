@@ -34,6 +34,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/deletion"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/index"
+	"github.com/kopiur/kopiur/controller/internal/leftover"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/metrics"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -207,6 +208,9 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		if err := mgr.Add(&projection.Sweeper{Client: d.Client, Live: d.Live, Clock: clock.RealClock{}, Namespaces: o.WatchNamespaces}); err != nil {
 			return fmt.Errorf("set up kopiur: %w", err)
 		}
+	}
+	if err := mgr.Add(&leftover.Sweeper{Client: d.Client, Live: d.Live, Clock: clock.RealClock{}, Namespaces: o.WatchNamespaces}); err != nil {
+		return fmt.Errorf("set up kopiur: %w", err)
 	}
 	for _, add := range reconcilers {
 		if err := add(mgr, d); err != nil {
