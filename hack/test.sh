@@ -139,14 +139,15 @@ if [[ -n $cluster ]]; then
 		fi
 		if [[ -z ${KUBECONFIG:-} ]] && ! out/bin/cluster up --print-env >"$out/cluster.env"; then
 			set_up_failed cluster "the cluster did not start"
-		elif ! TEST_IMAGES=1 make --no-print-directory images deploy; then
+		elif ! TEST_IMAGES=1 make --no-print-directory images deploy DEPLOY_FLAGS='--set features.credentialProjection.enabled=true'; then
 			set_up_failed cluster "the images or the chart could not be installed"
 		else
 			# Only now: with KUBECONFIG set, deploy would take our cluster for one of yours.
 			environment "$out/cluster.env"
 			# What a failed test saw goes into files: thousands of lines of it would bury the failure itself.
 			export ARTIFACTS=${ARTIFACTS:-$out/artifacts}
-			VERBOSE=1 run_go cluster e2e -count=1 -tags "e2e${tags:+,$tags}" -p 1 ./specs/...
+			# More specs at a time than there are processors: most of them wait for something most of the time.
+			VERBOSE=1 run_go cluster e2e -count=1 -tags "e2e${tags:+,$tags}" -p 1 -parallel 4 ./specs/...
 		fi
 	fi
 fi

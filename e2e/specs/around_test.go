@@ -68,6 +68,15 @@ func TestHooksInAWorkload(t *testing.T) {
 	require.NotNil(t, s.Status.Recorded)
 	assert.Equal(t, kopiurv1.RecordedInherited, s.Status.Recorded.Src)
 	assert.Equal(t, int64(1234), *s.Status.Recorded.UID)
+	app := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "app"}}
+	require.NoError(t, e.Client.Get(t.Context(), client.ObjectKeyFromObject(app), app))
+	jobs := e.Jobs(t, ns, jobsOf(s))
+	require.Len(t, jobs, 1)
+	require.NotNil(t, jobs[0].Spec.Template.Spec.Affinity, "a volume for one node is read on the node that holds it")
+	terms := jobs[0].Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	require.Len(t, terms, 1)
+	require.Len(t, terms[0].MatchFields, 1)
+	assert.Equal(t, []string{app.Spec.NodeName}, terms[0].MatchFields[0].Values)
 
 	e.Create(t, framework.PVC(ns, "copy", framework.ClassImmediate, "1Gi"))
 	r := framework.RestoreInto(ns, "back", "one", "copy")

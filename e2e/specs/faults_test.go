@@ -177,7 +177,7 @@ func TestUnreadableFiles(t *testing.T) {
 	assert.Equal(t, metav1.ConditionFalse, framework.Condition(ok, kopiurv1.ConditionSecurityContextCompatible).Status)
 }
 
-// TestPrivilegeGate: no consent, no root; the annotation alone heals it.
+// TestPrivilegeGate: no consent, no root, and no Job; the annotation alone heals it.
 func TestPrivilegeGate(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t)
@@ -189,6 +189,7 @@ func TestPrivilegeGate(t *testing.T) {
 	s := framework.Snapshot(ns, "one", "app")
 	e.Create(t, p, s)
 	e.WaitCondition(t, s, kopiurv1.ConditionMoverPermitted, metav1.ConditionFalse, kopiurv1.ReasonPrivilegedMoverNotPermitted)
+	assert.Empty(t, e.Jobs(t, ns, jobsOf(s)))
 	namespace := &corev1.Namespace{}
 	require.NoError(t, e.Client.Get(t.Context(), client.ObjectKey{Name: ns}, namespace))
 	namespace.Annotations = framework.Privileged()

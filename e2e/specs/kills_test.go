@@ -95,17 +95,20 @@ func TestMoverKilledInMidUpload(t *testing.T) {
 	onlyOne(t, e, ns, "app")
 }
 
+func controller() *appsv1.Deployment {
+	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "kopiur-system", Name: "kopiur-controller"}}
+}
+
 // controllerDeployment scales the controller and waits until its pods are there or gone.
 func controllerDeployment(t *testing.T, e *framework.Env, replicas int32) {
 	t.Helper()
-	d := &appsv1.Deployment{}
-	key := client.ObjectKey{Namespace: "kopiur-system", Name: "kopiur-controller"}
-	require.NoError(t, e.Client.Get(t.Context(), key, d))
+	d := controller()
+	require.NoError(t, e.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d))
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
 	require.NoError(t, e.Client.Patch(t.Context(), d, patch))
 	e.Eventually(t, fmt.Sprintf("%d controllers", replicas), func(ctx context.Context) string {
 		var pods corev1.PodList
-		if err := e.Client.List(ctx, &pods, client.InNamespace(key.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
+		if err := e.Client.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
 			return err.Error()
 		}
 		if len(pods.Items) != int(replicas) {
@@ -128,13 +131,7 @@ func TestResultLostWithItsPod(t *testing.T) {
 	s := framework.Snapshot(ns, "one", "app")
 	e.Create(t, p, s)
 	moverPod(t, e, s, corev1.PodRunning)
-	controllerDeployment(t, e, 0)
-	t.Cleanup(func() {
-		// Others need it even when this test fails half way.
-		d := &appsv1.Deployment{}
-		d.Namespace, d.Name = "kopiur-system", "kopiur-controller"
-		_ = e.Client.Patch(context.WithoutCancel(t.Context()), d, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":1}}`)))
-	})
+	killController(t, e)
 	pod := moverPod(t, e, s, corev1.PodSucceeded)
 	require.NoError(t, e.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
 	e.Eventually(t, "the pod to go", func(ctx context.Context) string {
