@@ -283,6 +283,10 @@ func (r *Reconciler) act(obj *kopiurv1.SnapshotPolicy, p *loop.Patcher, v policy
 	} else {
 		p.Conditions.True(kind, kopiurv1.ReasonRepositoryReady, "%s: Ready", v.Summary)
 	}
+	if v.Ungrouped {
+		p.Conditions.False(kopiurv1.ConditionGroupSnapshotSupported, kopiurv1.ReasonGroupSnapshotUnsupported,
+			"this version cuts the claims of a run one after the other, not at one instant: write groupBy: None where that is meant, or one policy for each claim that belongs to no other")
+	}
 	switch {
 	case v.Stalled.Found():
 		return r.stall(p, v.Stalled.Reason, v.Stalled.Message)

@@ -81,6 +81,7 @@ func TestSelectedClaims(t *testing.T) {
 	l.bound("cache", nil)
 	db := l.bound("db", yes)
 	l.covers("db", "web")
+	assert.Equal(t, metav1.ConditionFalse, policyCondition(l.policy, kopiurv1.ConditionGroupSnapshotSupported).Status, "one after the other, and nobody said that it is meant")
 	policyReady(metav1.ConditionTrue, kopiurv1.ReasonPolicyReady, "can be made")
 
 	for _, s := range l.run("first") {
@@ -104,6 +105,7 @@ func TestSelectedClaims(t *testing.T) {
 	require.NoError(t, l.Client.Delete(t.Context(), db))
 	l.Label(web, "backup", "no")
 	l.covers("media")
+	assert.Empty(t, policyCondition(l.policy, kopiurv1.ConditionGroupSnapshotSupported).Status, "one claim is cut at one instant")
 	second := l.run("second")
 	require.Len(t, second, 1)
 	l.snapshot = second[0]

@@ -41,6 +41,8 @@ type Verdict struct {
 	Waiting Fault
 	// Empty: the policy's selectors find nothing. It is waited for.
 	Empty Fault
+	// Ungrouped: its runs cover several claims that are to be cut at one instant, which nothing does.
+	Ungrouped bool
 	// Idle are its selectors that find nothing, where others do.
 	Idle []string
 }
@@ -50,7 +52,7 @@ type Verdict struct {
 func Judge(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim, seen []Seen) Verdict {
 	v := Verdict{LastSuccess: p.Status.LastSuccessfulSnapshot, Idle: expand.Idle(p, claims)}
 	sources, refusal := Sources(p, claims)
-	v.Resolved.Sources = sources
+	v.Resolved.Sources, v.Ungrouped = sources, ungrouped(p, sources)
 	var names []string
 	for _, s := range seen {
 		names = append(names, s.Ref.String())
@@ -98,6 +100,17 @@ func Judge(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim, se
 }
 
 // named puts the repository in front of a fault where there are several.
+// ungrouped reports whether the claims of a run are cut one after the other although nobody wrote that this is meant.
+func ungrouped(p *kopiurv1.SnapshotPolicy, sources []kopiurv1.ResolvedSource) bool {
+	claims := map[string]bool{}
+	for _, s := range sources {
+		if s.PVC != "" {
+			claims[s.PVC] = true
+		}
+	}
+	return len(claims) > 1 && p.Spec.GroupBy != kopiurv1.GroupByNone
+}
+
 func named(several bool, ref kopiurv1.RepositoryRef, f Fault) Fault {
 	if several {
 		f.Message = ref.String() + ": " + f.Message

@@ -283,6 +283,31 @@ func TestJudgeASelector(t *testing.T) {
 	}
 }
 
+// TestUngrouped: claims that are not cut together are told of, unless that was asked for.
+func TestUngrouped(t *testing.T) {
+	t.Parallel()
+	two := func(p *kopiurv1.SnapshotPolicy) {
+		p.Spec.Sources = append(p.Spec.Sources, kopiurv1.Source{PVC: &kopiurv1.LocalRef{Name: "more"}})
+	}
+	by := func(g kopiurv1.GroupBy) func(*kopiurv1.SnapshotPolicy) {
+		return func(p *kopiurv1.SnapshotPolicy) { p.Spec.GroupBy = g }
+	}
+	for name, tc := range map[string]struct {
+		policy *kopiurv1.SnapshotPolicy
+		want   bool
+	}{
+		"one claim":                     {web(by(kopiurv1.GroupByVolumeGroupSnapshot)), false},
+		"two, to be cut together":       {web(two, by(kopiurv1.GroupByVolumeGroupSnapshot)), true},
+		"two, of which nobody said how": {web(two), true},
+		"two, one after the other":      {web(two, by(kopiurv1.GroupByNone)), false},
+		"a claim and what is none": {web(func(p *kopiurv1.SnapshotPolicy) {
+			p.Spec.Sources = append(p.Spec.Sources, kopiurv1.Source{NFS: &kopiurv1.NFSVolume{Server: "s", Path: "/p"}})
+		}), false},
+	} {
+		assert.Equal(t, tc.want, policy.Judge(tc.policy, nil, nil).Ungrouped, name)
+	}
+}
+
 // Two policies of one identity whose selectors meet, or one that names what the other selects.
 func TestCollidesWithASelector(t *testing.T) {
 	t.Parallel()
