@@ -61,7 +61,7 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 		For(&kopiurv1.SnapshotPolicy{}, builder.WithPredicates(edited())).
 		// Another policy with the same identity came, changed or went.
 		Watches(&kopiurv1.SnapshotPolicy{}, handler.EnqueueRequestsFromMapFunc(r.neighbours), builder.WithPredicates(edited())).
-		Watches(&kopiurv1.Snapshot{}, handler.EnqueueRequestsFromMapFunc(index.PolicyOfSnapshot), builder.WithPredicates(succeeded())).
+		Watches(&kopiurv1.Snapshot{}, index.Coalesced(index.PolicyOfSnapshot), builder.WithPredicates(succeeded())).
 		// A claim came or went that a selector finds, or found.
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Core(c, mapper.KindSnapshotPolicy, mapper.KindClaim)), builder.WithPredicates(selectable())).
 		Watches(&kopiurv1.Repository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindSnapshotPolicy))).
@@ -83,7 +83,7 @@ func edited() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
-// succeeded passes Snapshots that became a success, or went: only they change what a policy says.
+// succeeded passes Snapshots that became a success, or are one no more: only they change what a policy says.
 func succeeded() predicate.Predicate {
 	ok := func(o client.Object) bool {
 		s, is := o.(*kopiurv1.Snapshot)
@@ -91,7 +91,7 @@ func succeeded() predicate.Predicate {
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return ok(e.Object) },
-		UpdateFunc: func(e event.UpdateEvent) bool { return ok(e.ObjectNew) && !ok(e.ObjectOld) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return ok(e.ObjectNew) != ok(e.ObjectOld) },
 		DeleteFunc: func(e event.DeleteEvent) bool { return ok(e.Object) },
 	}
 }
