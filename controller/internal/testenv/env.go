@@ -156,6 +156,7 @@ func (e *Env) StartController(change ...func(*setup.Options)) *Controller {
 	}
 	// A transport of its own: the connections of a controller that was stopped go with it.
 	cfg := server.role.limit(e.Config)
+	cfg.UserAgent = e.agent() // the audit log tells tests apart by it
 	mgr, err := ctrl.NewManager(cfg, opts)
 	require.NoError(e.T, err)
 	require.NoError(e.T, setup.AddToManager(mgr, o))

@@ -35,6 +35,8 @@ var server struct {
 	cfg  *rest.Config
 	node *kubelet
 	role *permissions
+	// audit is the path of its audit log, "" where it is not known.
+	audit string
 }
 
 // Main runs the tests of a package against an API server: the one that KOPIUR_TEST_KUBECONFIG names, else one of its
@@ -71,13 +73,14 @@ func Main(m *testing.M) int {
 
 // connect finds or starts an API server and installs the CRDs.
 func connect() (*rest.Config, func(), error) {
-	crds := envtest.CRDInstallOptions{Paths: []string{crdPath()}, ErrorIfPathMissing: true}
+	crds := envtest.CRDInstallOptions{Paths: []string{crdPath()}, ErrorIfPathMissing: true, MaxTime: Wait}
 	if path := os.Getenv(EnvKubeconfig); path != "" {
 		cfg, err := clientcmd.BuildConfigFromFlags("", path)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read %s: %w", EnvKubeconfig, err)
 		}
 		unlimited(cfg)
+		server.audit = os.Getenv(EnvAuditLog)
 		if _, err := envtest.InstallCRDs(cfg, crds); err != nil {
 			return nil, nil, fmt.Errorf("install the CRDs: %w", err)
 		}
@@ -86,14 +89,31 @@ func connect() (*rest.Config, func(), error) {
 	if os.Getenv(envAssets) == "" {
 		return nil, nil, errors.New("no API server: make test sets one up (KOPIUR_TEST_KUBECONFIG), or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver")
 	}
+	return startOwn(crds)
+}
+
+// startOwn starts etcd and an API server that writes an audit log.
+func startOwn(crds envtest.CRDInstallOptions) (*rest.Config, func(), error) {
+	dir, err := os.MkdirTemp("", "kopiur-api-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a folder for the audit log: %w", err)
+	}
+	policy := filepath.Join(dir, "policy.json")
+	server.audit = filepath.Join(dir, "audit.log")
+	for name, content := range map[string]string{policy: auditPolicy, server.audit: ""} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			return nil, nil, errors.Join(fmt.Errorf("prepare the audit log: %w", err), os.RemoveAll(dir))
+		}
+	}
 	env := &envtest.Environment{CRDInstallOptions: crds}
+	env.ControlPlane.GetAPIServer().Configure().Set("audit-policy-file", policy).Set("audit-log-path", server.audit)
 	cfg, err := env.Start()
 	if err != nil {
-		return nil, nil, fmt.Errorf("start etcd and kube-apiserver from %s: %w", envAssets, err)
+		return nil, nil, errors.Join(fmt.Errorf("start etcd and kube-apiserver from %s: %w", envAssets, err), os.RemoveAll(dir))
 	}
 	unlimited(cfg)
 	return cfg, func() {
-		if err := env.Stop(); err != nil {
+		if err := errors.Join(env.Stop(), os.RemoveAll(dir)); err != nil {
 			fmt.Fprintln(os.Stderr, "API tests: stop:", err)
 		}
 	}, nil

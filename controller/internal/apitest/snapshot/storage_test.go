@@ -34,7 +34,7 @@ func snapshotCRDs() envtest.CRDInstallOptions {
 	if dir == "" {
 		dir = filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "snapshot-crds")
 	}
-	return envtest.CRDInstallOptions{Paths: []string{dir}, ErrorIfPathMissing: true}
+	return envtest.CRDInstallOptions{Paths: []string{dir}, ErrorIfPathMissing: true, MaxTime: testenv.Wait}
 }
 
 var installOnce sync.Once
