@@ -6,22 +6,31 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/kopiur/kopiur/e2e/bench/measure"
 )
 
-// Markers of the part of a page that is written by a run. What is outside of them is written by people.
+// Section of a page that is written by a run. What is outside of its markers is written by people.
+type Section string
+
+// Sections.
 const (
-	begin = "<!-- bench:begin: written by `make bench`, edit outside -->"
-	end   = "<!-- bench:end -->"
+	Mover      Section = "bench"
+	Controller Section = "bench-controller"
 )
+
+func (s Section) markers() (begin, end string) {
+	return "<!-- " + string(s) + ":begin: written by `make bench`, edit outside -->", "<!-- " + string(s) + ":end -->"
+}
 
 var errNoMarkers = errors.New("the page lacks the markers between which results go")
 
-// Splice puts the results into a page between the markers.
-func Splice(page, results string) (string, error) {
+// Splice puts the results into a page between the markers of a section.
+func Splice(page string, section Section, results string) (string, error) {
+	begin, end := section.markers()
 	head, rest, ok := strings.Cut(page, begin)
 	_, tail, closed := strings.Cut(rest, end)
 	if !ok || !closed {
@@ -33,8 +42,11 @@ func Splice(page, results string) (string, error) {
 // Markdown is the report for people: budgets first, then what each program cost, then what it was measured on.
 func (r *Report) Markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Measured on %s, the %s form, in %s. A ratio is that of the medians, with the range of the rounds' own ratios.\n\n",
-		r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Form, duration(r.Took))
+	fmt.Fprintf(&b, "Measured on %s, the %s form, in %s.", r.Started.UTC().Format("2006-01-02 15:04 UTC"), r.Form, duration(r.Took))
+	if slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Value.Unit == Times }) {
+		b.WriteString(" A ratio is that of the medians, with the range of the rounds' own ratios.")
+	}
+	b.WriteString("\n\n")
 	b.WriteString("| row | what | measured | budget | stretch | verdict |\n|---|---|---|---|---|---|\n")
 	for _, row := range r.Rows {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", row.ID, cell(row.What), row.figure(), row.limit(false), row.limit(true), row.verdict())
@@ -45,18 +57,26 @@ func (r *Report) Markdown() string {
 			fmt.Fprintf(&b, "- %s: %s\n", l.What, l.Why)
 		}
 	}
-	b.WriteString("\n### What each program cost\n\nMedians of wall time and of user and system time in seconds, with the range, and the highest resident memory.\n\n")
-	b.WriteString("| row | program | wall | CPU | peak RSS | rounds |\n|---|---|---|---|---|---|\n")
-	for _, row := range r.Rows {
-		for _, s := range row.Sides {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %d |\n", row.ID, cell(s.Name), spread(s.Wall, seconds), spread(s.CPU, seconds), mib(s.RSS.Max), s.Wall.N)
-		}
-	}
+	r.costs(&b)
 	facts(&b, "The machine", r.Machine)
 	facts(&b, "The programs", r.Versions)
 	facts(&b, "The settings", r.Settings)
 	b.WriteString("\n### Commands\n\n```sh\n" + strings.Join(r.Commands, "\n") + "\n```\n")
 	return b.String()
+}
+
+// costs are what the programs of rows that compare some have cost.
+func (r *Report) costs(b *strings.Builder) {
+	if !slices.ContainsFunc(r.Rows, func(row Row) bool { return len(row.Sides) > 0 }) {
+		return
+	}
+	b.WriteString("\n### What each program cost\n\nMedians of wall time and of user and system time in seconds, with the range, and the highest resident memory.\n\n")
+	b.WriteString("| row | program | wall | CPU | peak RSS | rounds |\n|---|---|---|---|---|---|\n")
+	for _, row := range r.Rows {
+		for _, s := range row.Sides {
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %d |\n", row.ID, cell(s.Name), spread(s.Wall, seconds), spread(s.CPU, seconds), mib(s.RSS.Max), s.Wall.N)
+		}
+	}
 }
 
 func facts(b *strings.Builder, title string, list []Fact) {

@@ -184,6 +184,19 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return nil
 }
 
+// ReadRows reads rows that another program has measured.
+func ReadRows(path string) ([]Row, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the rows: %w", err)
+	}
+	var rows []Row
+	if err := json.Unmarshal(b, &rows); err != nil {
+		return nil, fmt.Errorf("read the rows: %w", err)
+	}
+	return rows, nil
+}
+
 // Read reads a report that was written as JSON.
 func Read(path string) (*Report, error) {
 	b, err := os.ReadFile(path)

@@ -118,12 +118,31 @@ func TestARowOfALaterRunTakesThePlaceOfTheSameRow(t *testing.T) {
 func TestResultsGoBetweenTheMarkers(t *testing.T) {
 	t.Parallel()
 	page := "# Performance\n\nbefore\n\n<!-- bench:begin: written by `make bench`, edit outside -->\nold\n<!-- bench:end -->\n\nafter\n"
-	out, err := report.Splice(page, "new\n")
+	out, err := report.Splice(page, report.Mover, "new\n")
 	require.NoError(t, err)
 	assert.Equal(t, "# Performance\n\nbefore\n\n<!-- bench:begin: written by `make bench`, edit outside -->\n\nnew\n\n<!-- bench:end -->\n\nafter\n", out)
-	same, err := report.Splice(out, "new")
+	same, err := report.Splice(out, report.Mover, "new")
 	require.NoError(t, err)
 	assert.Equal(t, out, same)
-	_, err = report.Splice("# Performance\n", "new")
+	_, err = report.Splice("# Performance\n", report.Mover, "new")
 	require.Error(t, err, "a page of people is never overwritten")
+}
+
+func TestControllerRows(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rows.json")
+	require.NoError(t, os.WriteFile(path, []byte(`[
+		{"id":"C11","what":"gone","value":{"median":40,"min":40,"max":40,"n":1,"unit":"seconds"},"bound":{"budget":120}},
+		{"id":"C1/writes","what":"writes at rest","value":{"median":3,"min":3,"max":3,"n":1,"unit":"count"},"bound":{"budget":0}}
+	]`), 0o600))
+	rows, err := report.ReadRows(path)
+	require.NoError(t, err)
+	r := &report.Report{Form: "short", Rows: rows}
+	r.Sort()
+	text := r.Markdown()
+	assert.Contains(t, text, "| C1/writes | writes at rest | 3 | ≤ 0 | – | **missed** |\n| C11 | gone | 40.0 s | ≤ 120.0 s | – | met |")
+	assert.NotContains(t, text, "What each program cost", "nothing is compared")
+	out, err := report.Splice("<!-- bench-controller:begin: written by `make bench`, edit outside -->\nold\n<!-- bench-controller:end -->\n", report.Controller, text)
+	require.NoError(t, err)
+	assert.NotContains(t, out, "old")
 }

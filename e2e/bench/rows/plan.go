@@ -34,7 +34,7 @@ type Suite struct {
 	Rows  []Row
 }
 
-// Suites are all groups, in the order they are run. Rows about the controller are one more of them.
+// Suites are all groups, in the order they are run. Rows about the controller are measured by its own module.
 func Suites() []Suite { return []Suite{{Name: "mover", Peers: true, Rows: Mover()}} }
 
 // All are the rows of all suites.

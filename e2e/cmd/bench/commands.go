@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kopiur/kopiur/e2e/bench/data"
+	"github.com/kopiur/kopiur/e2e/bench/host"
 	"github.com/kopiur/kopiur/e2e/bench/latency"
 	"github.com/kopiur/kopiur/e2e/bench/report"
 	"github.com/kopiur/kopiur/e2e/bench/rows"
@@ -20,7 +21,7 @@ import (
 
 func newCommand() *cobra.Command {
 	root := &cobra.Command{Use: "bench", Short: "Measure Kopiur against its budgets", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(newRun(), newList(), newData(), newPublish(), newLatency())
+	root.AddCommand(newRun(), newList(), newData(), newController(), newPublish(), newLatency())
 	return root
 }
 
@@ -58,9 +59,45 @@ func newData() *cobra.Command {
 	return cmd
 }
 
+// newController makes a report of rows that the controller module has measured: its stand-ins for movers and kubelets are
+// its own.
+func newController() *cobra.Command {
+	var from, out string
+	var full bool
+	var commands []string
+	var took time.Duration
+	cmd := &cobra.Command{
+		Use: "controller", Short: "Print the table of rows about the controller, write report.json and report.md", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := report.ReadRows(from)
+			if err != nil {
+				return err //nolint:wrapcheck // says what failed
+			}
+			now := time.Now().UTC()
+			r := &report.Report{Started: now.Add(-took), Took: took, Form: "short", Commands: commands, Rows: list, Machine: host.Machine(".")}
+			if full {
+				r.Form = "full"
+			}
+			r.Settings = []report.Fact{{Name: "API server", Value: "kube-apiserver and etcd without fsync on the same machine; controller, movers and users are one process"}}
+			r.Sort()
+			if err := write(out, r); err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), r.Markdown())
+			return err //nolint:wrapcheck // standard output is gone
+		},
+	}
+	cmd.Flags().StringVar(&from, "rows", "out/bench/controller/rows.json", "the rows")
+	cmd.Flags().StringVar(&out, "out", "out/bench/controller", "folder for the reports")
+	cmd.Flags().BoolVar(&full, "full", false, "they were measured in full size")
+	cmd.Flags().DurationVar(&took, "took", 0, "how long that took")
+	cmd.Flags().StringArrayVar(&commands, "command", nil, "how the run was started, for the report")
+	return cmd
+}
+
 func newPublish() *cobra.Command {
 	var from []string
-	var page string
+	var page, section string
 	cmd := &cobra.Command{
 		Use: "publish", Short: "Write the results of a run, or of several, into a page, between its markers", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -76,7 +113,7 @@ func newPublish() *cobra.Command {
 			if err != nil {
 				return err //nolint:wrapcheck // names the path
 			}
-			out, err := report.Splice(string(text), r.Markdown())
+			out, err := report.Splice(string(text), report.Section(section), r.Markdown())
 			if err != nil {
 				return err //nolint:wrapcheck // says what failed
 			}
@@ -85,6 +122,7 @@ func newPublish() *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&from, "from", []string{"out/bench/report.json"}, "the report of a run; a row of a later one takes the place of the same row before")
 	cmd.Flags().StringVar(&page, "page", "docs/performance.md", "the page")
+	cmd.Flags().StringVar(&section, "section", string(report.Mover), "where on the page: bench, or bench-controller for rows of the controller")
 	return cmd
 }
 
