@@ -111,6 +111,12 @@ const (
 
 // Reasons of policies and schedules.
 const (
+	// ReasonPruned is an event of a policy: Snapshots that no rule of its retention keeps were deleted. Nothing to do;
+	// kopiurctl retention preview says in advance which go, and why.
+	ReasonPruned = "Pruned"
+	// ReasonPruneFailed is an event of a policy: a Snapshot that its retention does not keep could not be deleted. It is tried
+	// again every minute; the message has the API server's answer.
+	ReasonPruneFailed = "PruneFailed"
 	// ReasonNoClaimsSelected is set when the selectors of a policy find no claim that has a volume: nothing is backed up.
 	// Label the claims that are meant, or correct the selector.
 	ReasonNoClaimsSelected = "NoClaimsSelected"

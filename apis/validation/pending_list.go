@@ -50,7 +50,6 @@ var pendingFields = map[string][]pendingField{
 	"ClusterRepository": repositoryPending(),
 	"SnapshotPolicy": append(moverPending("spec.mover"), []pendingField{
 		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
-		{path: "spec.retention", instead: "every snapshot is kept"},
 		{path: "spec.adoption", instead: "snapshots made by others get no object"},
 	}...),
 	"Snapshot": append(moverPending("spec.mover"), []pendingField{

@@ -43,7 +43,7 @@ func TestNotYetSupported(t *testing.T) {
 		"claims that are cut one by one ask for nothing":       {&kopiurv1.SnapshotPolicy{}, `{sources: [{pvc: {name: a}}, {pvc: {name: b}}], groupBy: None}`, nil, nil},
 		"every kind of source is carried out":                  {&kopiurv1.SnapshotPolicy{}, `{sources: [{pvc: {name: a}}, {nfs: {server: s, path: /p}}, {stream: {fileName: f}}, {pvcSelector: {}}], groupBy: None}`, nil, nil},
 		"hooks are carried out":                                {&kopiurv1.SnapshotPolicy{}, `{hooks: {beforeSnapshot: [{httpRequest: {url: "https://a"}}], afterSnapshot: []}}`, nil, nil},
-		"retention warns":                                      {&kopiurv1.SnapshotPolicy{}, `{retention: {keepDaily: 7}}`, nil, []string{"spec.retention"}},
+		"retention is carried out":                             {&kopiurv1.SnapshotPolicy{}, `{retention: {keepDaily: 7}}`, nil, nil},
 		"verification is carried out":                          {&kopiurv1.SnapshotPolicy{}, `{verification: {quick: {schedule: {cron: "0 0 * * *"}}, deep: {schedule: {cron: "0 0 * * 0"}}}}`, nil, nil},
 		"an inherited user is carried out for backups":         {&kopiurv1.SnapshotPolicy{}, `{mover: {inheritSecurityContextFrom: {pvcConsumer: {}}}}`, nil, nil},
 		"and for restores, with copied credentials":            {&kopiurv1.Restore{}, `{mover: {inheritSecurityContextFrom: {snapshot: {}}}, credentialProjection: {enabled: true}}`, nil, nil},

@@ -178,7 +178,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return sooner(after, r.act(obj, p, v))
+	verdict := r.act(obj, p, v)
+	again, err := r.retain(ctx, obj, p, v) // after the counts, which it lowers
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if again > 0 && (after <= 0 || again < after) {
+		after = again
+	}
+	return sooner(after, verdict)
 }
 
 // sooner is the end of a reconcile that has to come back after a time, whatever its verdict; zero is no such time.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopiur/kopiur/kopiurctl/internal/cli"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/ackdeletion"
+	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/retention"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshot"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshots"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/status"
@@ -53,6 +54,7 @@ func New(env *cli.Env) *cobra.Command {
 	})
 	root.AddCommand(
 		snapshot.New(env), snapshots.New(env), ackdeletion.New(env), suspend.New(env), suspend.NewResume(env), status.New(env),
+		retention.New(env),
 	)
 	return root
 }
