@@ -152,6 +152,7 @@ func (r *Reconciler) release(ctx context.Context, rm *removal) error {
 		}
 		return fmt.Errorf("release snapshot %s/%s: %w", obj.Namespace, obj.Name, err)
 	}
+	r.Writes.Did(obj.UID, base.ResourceVersion, "") // or it is released again before the cache has seen it go
 	carry.CountRelease(rm.plan)
 	logf.FromContext(ctx).Info("Releasing a deleted snapshot", "data", rm.plan.Outcome, "reason", rm.plan.Message)
 	if r.Events != nil {

@@ -35,9 +35,11 @@ type actor struct {
 func (e *Env) startMover(namespace string) {
 	e.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	var jobs batchv1.JobList
-	w, err := e.Client.Watch(ctx, &jobs, client.InNamespace(namespace),
-		client.MatchingLabels{kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue})
+	begin := func() (watch.Interface, error) {
+		return e.Client.Watch(ctx, &batchv1.JobList{}, client.InNamespace(namespace),
+			client.MatchingLabels{kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue})
+	}
+	w, err := begin()
 	require.NoError(e.T, err)
 	var running sync.WaitGroup
 	done := make(chan struct{})

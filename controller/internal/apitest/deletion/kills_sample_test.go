@@ -5,10 +5,10 @@
 
 package deletion_test
 
-// killPoints are every third number of writes after which a controller can die.
+// killPoints are every fifth number of writes after which a controller can die.
 func killPoints(most int) []int {
 	var out []int
-	for n := 1; n <= most; n += 3 {
+	for n := 1; n <= most; n += 5 {
 		out = append(out, n)
 	}
 	return out

@@ -25,7 +25,7 @@ func costs(list []testenv.Request) []testenv.Request {
 
 // TestRequestsOfABackup is the short form of budget C6: Direct, no hooks. Whether a starting mover is seen on its way
 // depends on how quick it is, so the count is a bound and is told in full.
-func TestRequestsOfABackup(t *testing.T) {
+func TestRequestsOfABackup(t *testing.T) { //nolint:paralleltest // it goes by what the whole process looks at
 	l := newLab(t)
 	l.claim(l.Namespace)
 	nas := l.repository(l.Namespace, "nas")

@@ -30,7 +30,7 @@ type night struct {
 }
 
 // TestANightWithoutTheStoreC1 is the short form of budget C10: the counts are the same for five schedules as for fifty.
-func TestANightWithoutTheStoreC1(t *testing.T) {
+func TestANightWithoutTheStoreC1(t *testing.T) { //nolint:paralleltest // it goes by what the whole process looks at
 	got := newLab(t).outage(1, 5)
 	assert.LessOrEqual(t, got.jobs, 1, "one failed Job says what there is to say")
 	assert.Zero(t, got.snapshots, "backups wait")

@@ -19,7 +19,7 @@ import (
 
 // TestNothingIsAskedForAtRest is the short form of budget C1 (acceptance E-3, E-4, E-5): whatever state objects have come
 // to, at rest they cost no request. Time is moved over every heartbeat, and it is seen that each object was looked at.
-func TestNothingIsAskedForAtRest(t *testing.T) {
+func TestNothingIsAskedForAtRest(t *testing.T) { //nolint:paralleltest // it goes by what the whole process looks at
 	l := newLab(t)
 	ns := l.Namespace
 	l.Mover(func(c testenv.Call) testenv.Play {

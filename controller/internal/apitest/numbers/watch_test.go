@@ -70,18 +70,22 @@ func (l *lab) follow(list client.ObjectList, see func(client.Object, time.Time),
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for e := range w.ResultChan() {
-			now := time.Now()
-			if obj, ok := e.Object.(client.Object); ok {
-				m.mu.Lock()
-				see(obj, now)
-				m.mu.Unlock()
+		for err == nil {
+			for e := range w.ResultChan() {
+				now := time.Now()
+				if obj, ok := e.Object.(client.Object); ok {
+					m.mu.Lock()
+					see(obj, now)
+					m.mu.Unlock()
+				}
 			}
+			// The API server ends watches that do not keep up.
+			w.Stop()
+			w, err = l.Client.Watch(ctx, list, opts...)
 		}
 	}()
 	l.t.Cleanup(func() {
 		cancel()
-		w.Stop()
 		<-done
 	})
 }
