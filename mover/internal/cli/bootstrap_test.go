@@ -80,7 +80,7 @@ func TestBootstrapArrangesAndDescribes(t *testing.T) {
 	pages := p.pages(before)
 	require.Len(t, pages, 1)
 	for i, e := range pages[0].Snapshots {
-		got := work.SnapshotKey{SnapshotID: e.SnapshotID, Identity: e.Identity, StartTime: e.StartTime}
+		got := work.SnapshotKey{SnapshotID: e.SnapshotID, Identity: e.Identity, StartTime: e.StartTime.Truncate(time.Second)}
 		assert.Equal(t, keys[i], got)
 		assert.Positive(t, e.SizeBytes)
 		assert.NotEmpty(t, e.Tags[work.TagRequest])

@@ -30,6 +30,8 @@ type bench struct {
 	kopia, mover       string
 	root, repo, source string
 	socket             string
+	// stdout of the last mover.
+	stdout []byte
 	// backend is where the repository is, a folder where it says nothing.
 	backend work.Backend
 }
@@ -96,6 +98,7 @@ func (b *bench) run(id string, o work.Operation) work.Result {
 	cmd.Env = []string{work.EnvSpec + "=" + spec}
 	out, err := cmd.CombinedOutput()
 	require.NoError(b.t, err, "%s", out)
+	b.stdout = out
 	text, err := os.ReadFile(in("termination-log"))
 	require.NoError(b.t, err)
 	r, err := work.DecodeResult(string(text))

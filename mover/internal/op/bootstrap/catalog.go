@@ -97,7 +97,8 @@ func parse(c work.Cursor) (time.Time, error) {
 func entry(s engine.Snapshot) (work.CatalogEntry, int, error) {
 	e := work.CatalogEntry{
 		SnapshotID: s.ID, Identity: work.Identity{Username: s.Identity.Username, Hostname: s.Identity.Hostname, Path: s.Identity.Path},
-		StartTime: op.Whole(s.Start), EndTime: op.Whole(s.End), SizeBytes: s.Size, FileCount: s.Files,
+		// The whole start: two snapshots of one second are two.
+		StartTime: s.Start.UTC(), EndTime: op.Whole(s.End), SizeBytes: s.Size, FileCount: s.Files,
 		Description: work.Clip(s.Description, work.MaxDescriptionBytes), Tags: s.Tags, Pinned: len(s.Pins) > 0, FilesFailed: s.Failed,
 	}
 	n, err := length(e)
