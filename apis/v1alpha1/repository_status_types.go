@@ -81,18 +81,24 @@ const (
 
 // CatalogStatus is what the last listing of the repository found.
 type CatalogStatus struct {
-	// discoveredBackupCount of snapshots that no Snapshot of this cluster made.
+	// discoveredBackupCount of snapshots that belong to no Snapshot of a policy here, those of other clusters aside.
 	// +optional
 	DiscoveredBackupCount int64 `json:"discoveredBackupCount,omitempty"`
 	// foreignSnapshotCount of snapshots that belong to other clusters.
 	// +optional
 	ForeignSnapshotCount int64 `json:"foreignSnapshotCount,omitempty"`
+	// unplacedSnapshotCount of snapshots that have no row because no namespace may have it.
+	// +optional
+	UnplacedSnapshotCount int64 `json:"unplacedSnapshotCount,omitempty"`
 	// coverage is Capped where there are more snapshots than rows.
 	// +optional
 	Coverage CatalogCoverage `json:"coverage,omitempty"`
 	// lastRefreshAt is when the last listing ended.
 	// +optional
 	LastRefreshAt string `json:"lastRefreshAt,omitempty"`
+	// generation of the spec that the last listing was made for.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
 	// scanRequestAttemptAt is when the requested listing was last started.
 	// +optional
 	ScanRequestAttemptAt string `json:"scanRequestAttemptAt,omitempty"`

@@ -29,6 +29,9 @@ const (
 	ConditionRepositoryReachable = "RepositoryReachable"
 	// ConditionRepositoriesReady is False where one of several repositories is not Ready; the message names it.
 	ConditionRepositoriesReady = "RepositoriesReady"
+	// ConditionHistoryAdopted: snapshots that were in the repository under the policy's identity are its own. False where
+	// there are only such of a similar identity; absent where there is neither.
+	ConditionHistoryAdopted = "HistoryAdopted"
 	// ConditionGroupSnapshotSupported is False where the claims of a run cannot be cut at one instant.
 	ConditionGroupSnapshotSupported = "GroupSnapshotSupported"
 	// ConditionScratchStorageClassIgnored: verification.deep.storageClassName is set without a capacity, and has no effect.

@@ -104,6 +104,17 @@ const (
 	ReasonSnapshotRetainedOnScheduleDelete = "SnapshotRetainedOnScheduleDelete"
 	// ReasonSnapshotRetainedOnPolicyDelete is set on an event when the data stays because the policy is gone.
 	ReasonSnapshotRetainedOnPolicyDelete = "SnapshotRetainedOnPolicyDelete"
+	// ReasonSnapshotDiscovered is set on a Snapshot that only shows what was found in a repository. It can be restored from;
+	// deleting it deletes nothing.
+	ReasonSnapshotDiscovered = "SnapshotDiscovered"
+	// ReasonSnapshotAdopted is set when a found snapshot became one of a policy, whose retention counts it from then on.
+	ReasonSnapshotAdopted = "SnapshotAdopted"
+	// ReasonHistoryAdopted is set on a policy that has taken over all snapshots that are filed under its identity. Nothing to
+	// do.
+	ReasonHistoryAdopted = "HistoryAdopted"
+	// ReasonNoMatchingIdentity is set on a policy without history where the repository has snapshots under a similar
+	// identity. To take those over, correct spec.identity or sourcePathOverride as the message says; else nothing to do.
+	ReasonNoMatchingIdentity = "NoMatchingIdentity"
 	// ReasonAdoptionSkippedByRetention is set on an event when a snapshot was not adopted, because retention would have
 	// deleted it at once.
 	ReasonAdoptionSkippedByRetention = "AdoptionSkippedByRetention"

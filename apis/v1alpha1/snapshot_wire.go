@@ -37,6 +37,8 @@ const (
 	AnnotationVerifyPolicy = prefix + "verify-policy"
 	// AnnotationScheduleSlot on a Snapshot holds the time for which its schedule made it.
 	AnnotationScheduleSlot = prefix + "schedule-slot"
+	// AnnotationFoundRequest on a Snapshot that was found holds the UID of the Snapshot that it was once made for.
+	AnnotationFoundRequest = prefix + "found-request"
 	// AnnotationVerifySlot holds the time in whose name a verification Job runs.
 	AnnotationVerifySlot = prefix + "verify-slot"
 )

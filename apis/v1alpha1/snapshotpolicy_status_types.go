@@ -163,6 +163,11 @@ type PolicyAdoptionStatus struct {
 	// scanRequestedIdentity is the identity that it asked for.
 	// +optional
 	ScanRequestedIdentity string `json:"scanRequestedIdentity,omitempty"`
+	// through says, by the UID of a repository and the source path, how new the newest snapshot is that was taken over.
+	// What is older and found again is one whose Snapshot was deleted: it is not taken over a second time.
+	// +kubebuilder:validation:MaxProperties=3200
+	// +optional
+	Through map[string]string `json:"through,omitempty"`
 }
 
 // SnapshotPolicyStatus is what Kopiur found.

@@ -27,11 +27,6 @@ func repositoryPending() []pendingField {
 	out := []pendingField{
 		{path: "spec.seed", instead: "nothing is copied, and an empty repository must not be taken for the seeded one; fill the store first and leave seed out", blocks: true},
 		{path: "spec.server", instead: "no web page is served"},
-		{path: "spec.catalog.adoption", instead: "snapshots made by others get no object"},
-		{path: "spec.catalog.foreignSnapshots", instead: "snapshots made by others get no object"},
-		{path: "spec.catalog.fallbackNamespace", instead: "snapshots made by others get no object"},
-		{path: "spec.catalog.periodicRefresh", only: []any{true}, instead: "snapshots made by others get no object"},
-		{path: "spec.catalog.retain", instead: "snapshots made by others get no object"},
 		{path: "spec.maintenance.schedule", instead: "the repository is not maintained; run kopia maintenance against the store"},
 		{path: "spec.maintenance.takeoverPolicy", instead: "the repository is not maintained"},
 		{path: "spec.maintenance.mover", instead: "the repository is not maintained"},
@@ -50,7 +45,6 @@ var pendingFields = map[string][]pendingField{
 	"ClusterRepository": repositoryPending(),
 	"SnapshotPolicy": append(moverPending("spec.mover"), []pendingField{
 		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
-		{path: "spec.adoption", instead: "snapshots made by others get no object"},
 	}...),
 	"Snapshot": append(moverPending("spec.mover"), []pendingField{
 		{path: "spec.source.group", instead: "claims are not cut together", blocks: true},

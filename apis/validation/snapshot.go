@@ -140,6 +140,9 @@ func tags(at *field.Path, m map[string]string) Findings {
 // SnapshotOfPolicy checks a Snapshot against the policy that it names: which of its sources and repositories is meant.
 func SnapshotOfPolicy(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) Findings {
 	at := field.NewPath("spec")
+	if adopted(s) {
+		return Findings{} // it was made without this policy, and nothing is made of it any more
+	}
 	f := repositoryOfPolicy(at.Child("repository"), s, p)
 	at = at.Child("source")
 	picked, n := 0, len(p.Spec.Sources)

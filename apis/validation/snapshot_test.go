@@ -135,6 +135,7 @@ func TestSnapshotOfPolicy(t *testing.T) {
 		"another repository than the one":     {manual(pinnedTo(kopiurv1.RepositoryRef{Name: "offsite"})), web(), "SnapshotPolicy web uses Repository apps/nas: write that, or leave it out"},
 		"the repository, in full":             {manual(pinnedTo(kopiurv1.RepositoryRef{Name: "nas", Namespace: "apps"})), web(), ""},
 		"a policy that has no sources yet":    {manual(), web(of()), ""},
+		"one that was found: it is made":      {manual(func(s *kopiurv1.Snapshot) { s.Labels = map[string]string{kopiurv1.LabelOrigin: kopiurv1.OriginAdopted} }), several, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,6 +161,13 @@ func TestSnapshotUpdate(t *testing.T) {
 	neverStarted := phase(kopiurv1.SnapshotFailed)
 	neverStarted.Status.Job = &kopiurv1.JobStatus{Name: "kopiur-s-one"}
 	policy := func(s *kopiurv1.Snapshot) { s.Spec.PolicyRef.Name = "other" }
+	found := phase(kopiurv1.SnapshotDiscovered)
+	found.Spec.PolicyRef, found.Labels = nil, map[string]string{kopiurv1.LabelOrigin: kopiurv1.OriginDiscovered}
+	take := func(s *kopiurv1.Snapshot) {
+		s.Spec.PolicyRef, s.Labels = &kopiurv1.PolicyRef{Name: "web"}, map[string]string{kopiurv1.LabelOrigin: kopiurv1.OriginAdopted}
+	}
+	taken := found.DeepCopy()
+	take(taken)
 	fate := func(s *kopiurv1.Snapshot) {
 		s.Spec.DeletionPolicy, s.Spec.OnScheduleDelete, s.Spec.Pin = kopiurv1.DeletionRetain, kopiurv1.CascadeRetain, true
 	}
@@ -176,6 +184,9 @@ func TestSnapshotUpdate(t *testing.T) {
 		"the source, after the mover's failure":         {reported, picks(1, ""), "spec.source: Forbidden"},
 		"tags, while it goes away":                      {phase(kopiurv1.SnapshotDeleting), tagged(nil), "spec.tags: Forbidden: the Snapshot is Deleting"},
 		"a description, of one that was found":          {phase(kopiurv1.SnapshotDiscovered), func(s *kopiurv1.Snapshot) { s.Spec.Description = "x" }, "spec.description: Forbidden"},
+		"a policy that takes over what was found":       {found, take, ""},
+		"a policy, of one that stays a mere row":        {found, func(s *kopiurv1.Snapshot) { s.Spec.PolicyRef = &kopiurv1.PolicyRef{Name: "web"} }, "spec.policyRef: Forbidden"},
+		"another policy, of one that was taken over":    {taken, policy, "spec.policyRef: Forbidden"},
 		"the mover, after a success":                    {phase(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Spec.Mover = &kopiurv1.MoverSpec{} }, "spec.mover: Forbidden"},
 		"a client that knows no mover, after a success": {with(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Spec.Mover, s.Spec.Pin = nil, true }, ""},
 		"another mover, after a success":                {with(kopiurv1.SnapshotSucceeded), func(s *kopiurv1.Snapshot) { s.Spec.Mover = &kopiurv1.MoverSpec{} }, "spec.mover: Forbidden"},

@@ -27,7 +27,7 @@ func SnapshotUpdate(updated, old *kopiurv1.Snapshot) Findings {
 		// lasting: it may change no more as soon as a mover was started.
 		lasting bool
 	}{
-		{"policyRef", equality.Semantic.DeepEqual(a.PolicyRef, b.PolicyRef), true},
+		{"policyRef", equality.Semantic.DeepEqual(a.PolicyRef, b.PolicyRef) || takenOver(updated, old), true},
 		{"repository", equality.Semantic.DeepEqual(a.Repository, b.Repository), true},
 		{"source", equality.Semantic.DeepEqual(a.Source, b.Source), true},
 		{"tags", len(a.Tags)+len(b.Tags) == 0 || equality.Semantic.DeepEqual(a.Tags, b.Tags), true},
@@ -45,6 +45,17 @@ func SnapshotUpdate(updated, old *kopiurv1.Snapshot) Findings {
 		}
 	}
 	return f
+}
+
+// takenOver reports whether a policy takes over a snapshot that was found and belonged to none. From then on it is bound
+// to that policy like one that the policy made.
+func takenOver(updated, old *kopiurv1.Snapshot) bool {
+	return old.Labels[kopiurv1.LabelOrigin] == kopiurv1.OriginDiscovered && old.Spec.PolicyRef == nil && adopted(updated)
+}
+
+// adopted reports whether a Snapshot was found and belongs to a policy.
+func adopted(s *kopiurv1.Snapshot) bool {
+	return s.Labels[kopiurv1.LabelOrigin] == kopiurv1.OriginAdopted || s.Status.Origin == kopiurv1.OriginAdopted
 }
 
 // finished reports whether a mover has given its final result. A Snapshot that failed before any did is tried again when

@@ -45,6 +45,8 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.SnapshotPolicy{}, mapper.FieldRepository, keys(mapper.PolicyRepository)},
 		{&kopiurv1.SnapshotPolicy{}, mapper.FieldAwaits, keys(mapper.PolicyAwaits)},
 		{&kopiurv1.SnapshotPolicy{}, mapper.FieldClaim, keys(mapper.PolicyClaims)},
+		{&kopiurv1.SnapshotPolicy{}, mapper.FieldFiles, keys(mapper.PolicyFiles)},
+		{&kopiurv1.Snapshot{}, mapper.FieldFound, keys(mapper.SnapshotFound)},
 		{&kopiurv1.Snapshot{}, mapper.FieldPolicy, keys(mapper.SnapshotPolicyOf)},
 		{&kopiurv1.Snapshot{}, mapper.FieldOpenPolicy, keys(mapper.OpenSnapshotPolicyOf)},
 		{&kopiurv1.Snapshot{}, mapper.FieldAwaits, keys(mapper.SnapshotAwaits)},

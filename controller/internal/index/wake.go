@@ -64,6 +64,17 @@ func Snapshots(c client.Reader, woken mapper.Kind) handler.MapFunc {
 	}
 }
 
+// PoliciesOfFound wakes the policies that file their snapshots under the identity of one that was found.
+func PoliciesOfFound(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		s, ok := obj.(*kopiurv1.Snapshot)
+		if !ok {
+			return nil
+		}
+		return ask(ctx, c, mapper.OfFound(s))
+	}
+}
+
 // PolicyOfSnapshot wakes the policy of a Snapshot that changed.
 func PolicyOfSnapshot(_ context.Context, obj client.Object) []reconcile.Request {
 	s, ok := obj.(*kopiurv1.Snapshot)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,8 @@ const (
 type LogReader interface {
 	// Tail returns the last lines, no more than limit bytes of them.
 	Tail(ctx context.Context, namespace, pod, container string, lines, limit int64) ([]byte, error)
+	// Open reads from the beginning, no more than limit bytes.
+	Open(ctx context.Context, namespace, pod, container string, limit int64) (io.ReadCloser, error)
 }
 
 // PodLogs reads logs through the API server. It is a REST client for one resource, because a whole clientset would cost
@@ -64,6 +67,16 @@ func (p *PodLogs) Tail(ctx context.Context, namespace, pod, container string, li
 		return nil, fmt.Errorf("read the log of pod %s/%s: %w", namespace, pod, err)
 	}
 	return b, nil
+}
+
+// Open implements LogReader.
+func (p *PodLogs) Open(ctx context.Context, namespace, pod, container string, limit int64) (io.ReadCloser, error) {
+	r, err := p.client.Get().Namespace(namespace).Resource("pods").Name(pod).SubResource("log").
+		Param("container", container).Param("limitBytes", strconv.FormatInt(limit, 10)).Stream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the log of pod %s/%s: %w", namespace, pod, err)
+	}
+	return r, nil
 }
 
 // Tail is the end of a mover's event stream.

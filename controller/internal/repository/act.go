@@ -35,6 +35,7 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, s subject, w worl
 		loop.Step("retire the recorded job", r.retire),
 		loop.Step("clear older jobs", r.clear),
 		loop.Step("start the connect job", r.start),
+		loop.Step("show what was found", func(ctx context.Context, sc *scope) error { return r.catalog(ctx, p, sc) }),
 	)
 	if err != nil {
 		if errors.Is(err, moverjob.ErrNameTaken) {
@@ -103,6 +104,7 @@ func (r *Reconciler) start(ctx context.Context, sc *scope) error {
 	n := sc.plan.Status.Job.Attempts
 	req := sc.w.request
 	req.Attempt = sc.s.attempt(sc.w.input.Creds.Version, n)
+	req.Operation.Bootstrap.Catalog = sc.plan.List
 	req.FailurePolicy = &kopiurv1.FailurePolicy{ActiveDeadlineSeconds: &sc.plan.DeadlineSeconds}
 	if b := sc.s.repo.Spec.Bootstrap; sc.plan.Probe {
 		req.FailurePolicy.BackoffLimit = new(int32(0))
@@ -121,6 +123,7 @@ func (r *Reconciler) start(ctx context.Context, sc *scope) error {
 		return err //nolint:wrapcheck // says what it did
 	}
 	sc.plan.Status.Job.Name = job.Name
+	sc.w.listing.job, sc.w.listing.token = job.Name, sc.w.input.Listing.Token
 	return nil
 }
 

@@ -35,7 +35,8 @@ import (
 // Reconciler of one of the two kinds.
 type Reconciler struct {
 	deps.Deps
-	kind kind
+	kind     kind
+	listings listings
 }
 
 // Setup adds the reconcilers of both kinds.
@@ -58,6 +59,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 		// A mover of somebody else that succeeds ends a row of failures.
 		Watches(&batchv1.Job{}, index.Coalesced(index.JobRepository(c, r.kind.name)), builder.WithPredicates(completed())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, mapper.KindClaim))).
+		Watches(&kopiurv1.SnapshotPolicy{}, index.Coalesced(repositoriesOf(kopiurv1.RepositoryKind(r.kind.name))), builder.WithPredicates(asking())).
 		Watches(&kopiurv1.Snapshot{}, index.Coalesced(deletedFrom(kopiurv1.RepositoryKind(r.kind.name))), builder.WithPredicates(deletions())).
 		WithOptions(r.ControllerOptions())
 	for _, core := range []string{mapper.KindSecret, mapper.KindConfigMap, mapper.KindServiceAccount, mapper.KindNamespace} {
@@ -89,6 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
 		if apierrors.IsNotFound(err) {
 			breakerTrips.DeleteLabelValues(string(r.kind.name), req.Namespace, req.Name)
+			r.listings.forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err) //nolint:wrapcheck // the cache does not fail
 	}

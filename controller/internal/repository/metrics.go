@@ -35,6 +35,7 @@ func gauge(name, help string) *prometheus.Desc {
 var (
 	repoSize         = gauge("kopiur_repo_size_bytes", "Sum of the newest snapshot of every source in a repository.")
 	repoSnapshots    = gauge("kopiur_repo_snapshot_count", "Complete snapshots in a repository.")
+	repoDiscovered   = gauge("kopiur_repo_discovered_snapshots", "Snapshots that the last listing of a repository found and that belong to no policy, other clusters' aside.")
 	indexBlobs       = gauge("kopiur_repository_index_blobs", "Index blobs of a repository: each makes a connect slower.")
 	connectSeconds   = gauge("kopiur_repository_connect_seconds", "How long the last successful connect took.")
 	probeFailures    = gauge("kopiur_repository_health_probe_failures", "Connects in a row that found the repository lost or out of reach.")
@@ -53,7 +54,7 @@ func init() { //nolint:gochecknoinits // registered once per process, as control
 // Gauges are those of both kinds.
 func Gauges() metrics.Source {
 	return metrics.Source{
-		Gauges: []*prometheus.Desc{repoSize, repoSnapshots, indexBlobs, connectSeconds, probeFailures, backendFailures, breakerOpenSince},
+		Gauges: []*prometheus.Desc{repoSize, repoSnapshots, repoDiscovered, indexBlobs, connectSeconds, probeFailures, backendFailures, breakerOpenSince},
 		Collect: func(ctx context.Context, c client.Reader, emit metrics.Emit) error {
 			var own kopiurv1.RepositoryList
 			var cluster kopiurv1.ClusterRepositoryList
@@ -81,6 +82,9 @@ func tell(emit metrics.Emit, s kopiurv1.RepositoryStatus, of ...string) {
 		emit(repoSize, float64(st.TotalSizeBytes), of...)
 		emit(repoSnapshots, float64(st.SnapshotCount), of...)
 		emit(indexBlobs, float64(st.IndexBlobCount), of...)
+	}
+	if c := s.Catalog; c != nil && c.LastRefreshAt != "" {
+		emit(repoDiscovered, float64(c.DiscoveredBackupCount), of...)
 	}
 	if h := s.Health; h != nil {
 		if h.ConnectSeconds > 0 {

@@ -48,6 +48,7 @@ func TestGauges(t *testing.T) {
 		own: kopiurv1.RepositoryStatus{
 			Phase:        kopiurv1.RepositoryDegraded,
 			Health:       &kopiurv1.RepositoryHealth{ConnectSeconds: 7, ConsecutiveProbeFailures: 4},
+			Catalog:      &kopiurv1.CatalogStatus{LastRefreshAt: "2026-03-05T09:00:00Z", DiscoveredBackupCount: 419},
 			StorageStats: &kopiurv1.StorageStats{SnapshotCount: 12, TotalSizeBytes: 5 << 30, IndexBlobCount: 1448},
 			Conditions:   []metav1.Condition{{Type: kopiurv1.ConditionReady, LastTransitionTime: metav1.NewTime(since)}},
 		},
@@ -59,6 +60,7 @@ func TestGauges(t *testing.T) {
 	for name, want := range map[string]string{
 		"kopiur_repo_size_bytes":                                 "5.36870912e+09",
 		"kopiur_repo_snapshot_count":                             "12",
+		"kopiur_repo_discovered_snapshots":                       "419",
 		"kopiur_repository_index_blobs":                          "1448",
 		"kopiur_repository_connect_seconds":                      "7",
 		"kopiur_repository_health_probe_failures":                "4",

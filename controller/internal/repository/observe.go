@@ -33,6 +33,8 @@ type world struct {
 	flying *batchv1.Job
 	// strays are Jobs of older attempts.
 	strays []*batchv1.Job
+	// listing of the repository, as far as it has come.
+	listing *listing
 }
 
 // observe reads everything.
@@ -58,6 +60,9 @@ func (r *Reconciler) observe(ctx context.Context, s subject) (world, error) {
 		return world{}, err
 	}
 	if w.input.OthersSucceededAt, err = r.othersSucceeded(ctx, s); err != nil {
+		return world{}, err
+	}
+	if err := r.observeListing(ctx, s, &w); err != nil {
 		return world{}, err
 	}
 	return w, nil

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/catalog"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/hooks"
@@ -64,6 +65,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 		return ctrl.Result{RequeueAfter: loop.BehindRetry}, nil
 	}
 	switch {
+	case obj.DeletionTimestamp == nil && catalog.IsRow(obj):
+		return ctrl.Result{}, nil // it shows what was found; whoever found it keeps it up to date
+	case obj.DeletionTimestamp == nil && catalog.Taken(obj):
+		return r.taken(ctx, obj)
 	case obj.DeletionTimestamp == nil:
 	case slices.Contains(obj.Finalizers, kopiurv1.FinalizerHooks):
 		return r.thawDeleted(ctx, obj) // the application first: it may stand still
@@ -88,6 +93,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 		return ctrl.Result{}, err
 	}
 	return r.act(ctx, &scope{obj: obj, w: w, plan: p, patcher: patcher, now: r.Clock.Now()})
+}
+
+// taken makes a row that a policy has taken over a finished Snapshot of that policy.
+func (r *Reconciler) taken(ctx context.Context, obj *kopiurv1.Snapshot) (ctrl.Result, error) {
+	p := loop.NewPatcher(r.Env, obj, &obj.Status.Conditions, &obj.Status.ObservedGeneration)
+	obj.Status.Phase, obj.Status.Origin = kopiurv1.SnapshotSucceeded, kopiurv1.OriginAdopted
+	const message = "found in the repository and taken over by SnapshotPolicy %s"
+	p.Conditions.True(kopiurv1.ConditionSnapshotCreated, kopiurv1.ReasonSnapshotAdopted, message, obj.Spec.PolicyRef.Name)
+	p.Ready(kopiurv1.ReasonSnapshotAdopted, message, obj.Spec.PolicyRef.Name)
+	return p.Finish(ctx, ctrl.Result{}, nil) //nolint:wrapcheck // the only status write
 }
 
 // past reports whether a Snapshot is past the gate of slots, or waits at it.

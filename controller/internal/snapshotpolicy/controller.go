@@ -64,6 +64,7 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 		Watches(&kopiurv1.Snapshot{}, index.Coalesced(index.PolicyOfSnapshot), builder.WithPredicates(succeeded())).
 		// A claim came or went that a selector finds, or found.
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Core(c, mapper.KindSnapshotPolicy, mapper.KindClaim)), builder.WithPredicates(selectable())).
+		Watches(&kopiurv1.Snapshot{}, index.Coalesced(index.PoliciesOfFound(c)), builder.WithPredicates(discoveries())).
 		Watches(&kopiurv1.Repository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindSnapshotPolicy))).
 		Watches(&kopiurv1.ClusterRepository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindSnapshotPolicy))).
 		WatchesMetadata(index.Metadata(mapper.KindNamespace), handler.EnqueueRequestsFromMapFunc(index.Core(c, mapper.KindSnapshotPolicy, mapper.KindNamespace)),
@@ -174,9 +175,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 		return ctrl.Result{}, err
 	}
 	v := policy.Judge(obj, claims, seen)
+	adopt, err := r.adopt(ctx, obj, p, v, seen)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	after, err := r.verify(ctx, obj, p, seen, v)
 	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if after <= 0 || adopt > 0 && adopt < after {
+		after = adopt
 	}
 	verdict := r.act(obj, p, v)
 	again, err := r.retain(ctx, obj, p, v) // after the counts, which it lowers

@@ -54,6 +54,9 @@ func Succeed(c Call) Play {
 			id = "00112233445566778899aabbccddeeff"
 		}
 		r.Bootstrap = &work.BootstrapResult{UniqueID: id, Created: c.Spec.Repository.ExpectedUniqueID == "", ConnectSeconds: 1.5, IndexBlobCount: 2}
+		if op.Bootstrap.Catalog != nil {
+			r.Bootstrap.Catalog = &work.CatalogResult{}
+		}
 	case op.Snapshot != nil:
 		r.Snapshot = &work.SnapshotResult{
 			SnapshotID: "k" + c.Spec.RequestID, RootID: "kroot", StartTime: r.StartTime, EndTime: r.EndTime,

@@ -234,7 +234,7 @@ func TestAReadOnlyRepositoryRestores(t *testing.T) {
 			assert.True(t, c.Spec.Repository.ReadOnly)
 			assert.Nil(t, c.Spec.Operation.Snapshot)
 			if b := c.Spec.Operation.Bootstrap; b != nil {
-				assert.Equal(t, work.Bootstrap{}, *b, "nothing is created, changed or taken over")
+				assert.Equal(t, work.Bootstrap{Catalog: &work.Catalog{}}, *b, "nothing is created, changed or taken over")
 			}
 		}
 	})

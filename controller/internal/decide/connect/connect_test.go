@@ -103,6 +103,22 @@ func asked(at time.Time, honoured string) option {
 	}
 }
 
+func listing(due bool, in time.Duration) option {
+	return func(i *connect.Input) { i.Listing = connect.Listing{Due: due, In: in, From: "c7", Token: "monday"} }
+}
+
+// TestAConnectListsWhereThatIsDue: there is no Job for listings alone.
+func TestAConnectListsWhereThatIsDue(t *testing.T) {
+	t.Parallel()
+	p := connect.Decide(given(listing(true, 0)), now)
+	require.True(t, p.Start)
+	assert.Equal(t, &work.Catalog{After: "c7"}, p.List)
+	assert.Equal(t, now.Format(time.RFC3339), p.Status.Catalog.ScanRequestAttemptAt)
+	p = connect.Decide(given(listing(false, time.Minute)), now)
+	require.True(t, p.Start)
+	assert.Nil(t, p.List, "a look is a look")
+}
+
 func deadline(seconds int64) option {
 	return func(in *connect.Input) {
 		in.Spec.Bootstrap = &kopiurv1.BootstrapSpec{FailurePolicy: &kopiurv1.FailurePolicy{ActiveDeadlineSeconds: &seconds}}
@@ -144,6 +160,10 @@ func TestWhenAnAttemptStarts(t *testing.T) {
 		"and once a minute":                                    {given(was(kopiurv1.RepositoryReady, 0, 0), asked(now, ago(20*time.Second))), false, kopiurv1.RepositoryReady, 40 * time.Second},
 		"a request from a far future is none":                  {given(was(kopiurv1.RepositoryReady, 0, 0), asked(now.Add(time.Hour), "")), false, kopiurv1.RepositoryReady, 30 * time.Minute},
 		"a request shortens the rest of a degraded one":        {given(was(kopiurv1.RepositoryDegraded, 0, 9), asked(now, ago(50*time.Second))), false, kopiurv1.RepositoryDegraded, 10 * time.Second},
+		"when the snapshots are to be listed":                  {given(was(kopiurv1.RepositoryReady, time.Minute, 0), listing(true, 0)), true, kopiurv1.RepositoryReady, 0},
+		"or will be":                                           {given(was(kopiurv1.RepositoryReady, 0, 0), listing(false, time.Minute)), false, kopiurv1.RepositoryReady, time.Minute},
+		"but not before a failed look's rest is over":          {given(was(kopiurv1.RepositoryReady, 0, 1), listing(true, 0)), false, kopiurv1.RepositoryReady, 2 * time.Minute},
+		"nor is a failed one looked at for it":                 {given(was(kopiurv1.RepositoryFailed, 0, 1), listing(true, 0)), false, kopiurv1.RepositoryFailed, 30 * time.Minute},
 		"a status time that cannot be read counts as long ago": {given(was(kopiurv1.RepositoryDegraded, 0, 1), func(in *connect.Input) { in.Status.Job.FinishedAt = "yesterday" }), true, kopiurv1.RepositoryDegraded, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

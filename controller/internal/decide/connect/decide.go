@@ -79,6 +79,14 @@ func due(in Input, now time.Time) (time.Duration, bool) {
 				return 0, true
 			}
 		}
+		if s.Job.Failures == 0 { // else the ladder has the say, and the attempt lists as well
+			switch l := in.Listing; {
+			case l.Due:
+				return 0, true
+			case l.In > 0 && (wait == 0 || l.In < wait):
+				wait = l.In
+			}
+		}
 	case kopiurv1.RepositoryFailed:
 		if wait = failedRetry - since; wait <= 0 {
 			return 0, true
@@ -133,8 +141,24 @@ func start(p *Plan, in Input, now time.Time) {
 	if p.Probe {
 		p.health().ProbeAttemptAt = stamp(now)
 	}
+	p.list(in, now)
 	p.DeadlineSeconds = deadline(in, p.Status.Job.DeadlineKills)
 	p.running(in, "")
+}
+
+// list makes the attempt a listing where one is due.
+func (p *Plan) list(in Input, now time.Time) {
+	if !in.Listing.Due {
+		return
+	}
+	p.List = &work.Catalog{After: in.Listing.From}
+	if in.Listing.Token == "" {
+		return
+	}
+	if p.Status.Catalog == nil {
+		p.Status.Catalog = &kopiurv1.CatalogStatus{}
+	}
+	p.Status.Catalog.ScanRequestAttemptAt = stamp(now)
 }
 
 // honour takes a request for a look as fulfilled by the attempt that starts.

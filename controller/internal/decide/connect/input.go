@@ -38,6 +38,19 @@ type Input struct {
 	OthersSucceededAt time.Time
 	// ReverifyAt is the value of the annotation that asks for another connect.
 	ReverifyAt string
+	// Listing says whether the repository is to be listed.
+	Listing Listing
+}
+
+// Listing is what the catalog wants of the next attempt: a connect lists the snapshots as well where that is due.
+type Listing struct {
+	Due bool
+	// In is when it will be; zero is never.
+	In time.Duration
+	// From is where it goes on.
+	From work.Cursor
+	// Token of the annotation that asks for it, "" where none does.
+	Token string
 }
 
 // Flight is an attempt whose outcome is not in the status yet.
@@ -85,6 +98,8 @@ type Plan struct {
 	Probe bool
 	// Tripped: failed probes have parked all who use the repository.
 	Tripped bool
+	// List: it lists the snapshots, too.
+	List *work.Catalog
 	// DeadlineSeconds of that Job.
 	DeadlineSeconds int64
 	// Note is what the mover said, for an event; it may be volatile.

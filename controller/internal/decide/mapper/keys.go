@@ -97,6 +97,48 @@ func PolicyAwaits(p *kopiurv1.SnapshotPolicy) []string {
 	return []string{anyIn(KindNamespace, p.Namespace)}
 }
 
+// FoundIn is the key of all that was found in a repository, FoundAs of what is filed there under one identity.
+func FoundIn(ref kopiurv1.RepositoryRef) string { return Repository(ref) }
+
+// FoundAs is FoundIn for one identity.
+func FoundAs(ref kopiurv1.RepositoryRef, id kopiurv1.Identity) string {
+	return Repository(ref) + "\x00" + id.String()
+}
+
+// SnapshotFound are the keys of a Snapshot that only shows what was found.
+func SnapshotFound(s *kopiurv1.Snapshot) []string {
+	ref := PinnedRepository(s)
+	if s.Status.Phase != kopiurv1.SnapshotDiscovered || ref == nil || s.Status.Snapshot == nil {
+		return nil
+	}
+	return []string{FoundIn(*ref), FoundAs(*ref, s.Status.Snapshot.Identity)}
+}
+
+// PolicyFiles are the repositories and identities that a policy's snapshots are filed under, as its status says.
+func PolicyFiles(p *kopiurv1.SnapshotPolicy) []string {
+	r := p.Status.Resolved
+	if r == nil {
+		return nil
+	}
+	var out []string
+	add := func(ref kopiurv1.RepositoryRef, id *kopiurv1.Identity) {
+		for i := range r.Sources {
+			if id != nil {
+				full := *id
+				full.SourcePath = r.Sources[i].SourcePath
+				out = append(out, FoundAs(ref, full))
+			}
+		}
+	}
+	if sole := p.SoleRepository(); sole != nil {
+		add(*sole, r.Identity)
+	}
+	for _, one := range r.Repositories {
+		add(one.Repository.In(p.Namespace), one.Identity)
+	}
+	return out
+}
+
 // PolicyClaims are the claims that a policy backs up: those it names, and for one that selects, any of its namespace.
 func PolicyClaims(p *kopiurv1.SnapshotPolicy) []string {
 	var keys []string

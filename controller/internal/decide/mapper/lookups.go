@@ -25,6 +25,10 @@ const (
 	FieldClaim = "kopiur.claim"
 	// FieldAwaits is on Snapshots, Restores and policies: what they wait for.
 	FieldAwaits = "kopiur.awaits"
+	// FieldFound is on Snapshots that only show what was found: their repository, and with it the identity.
+	FieldFound = "kopiur.found"
+	// FieldFiles is on policies: the repository and identity that their snapshots are filed under.
+	FieldFiles = "kopiur.files"
 	// FieldUnfinished is on Snapshots whose run is not over.
 	FieldUnfinished = "kopiur.unfinished"
 	// FieldUID is on Snapshots that may still change, or whose copy is not gone yet, and on repositories that may still be
@@ -144,6 +148,15 @@ func OfOwnerUID(woken Kind, uid string) []Lookup {
 	default:
 		return nil
 	}
+}
+
+// OfFound are the lookups for a Snapshot that shows what was found.
+func OfFound(s *kopiurv1.Snapshot) []Lookup {
+	ref := PinnedRepository(s)
+	if ref == nil || s.Status.Snapshot == nil {
+		return nil
+	}
+	return []Lookup{{Kind: KindSnapshotPolicy, Field: FieldFiles, Value: FoundAs(*ref, s.Status.Snapshot.Identity)}}
 }
 
 // OfSnapshot are the lookups for a changed Snapshot.

@@ -58,6 +58,30 @@ func (s Selected) SelectedBy(p *kopiurv1.SnapshotPolicy, claims []corev1.Persist
 	}
 }
 
+// Files are the identities under which a policy files its snapshots: those of its spec, and those of the claims that its
+// selectors have led to.
+func Files(p *kopiurv1.SnapshotPolicy, rule identity.Rule) []kopiurv1.Identity {
+	id, err := rule.Of(p, "")
+	if err != nil {
+		return nil // a policy without an identity files nothing
+	}
+	var out []kopiurv1.Identity
+	add := func(path string) {
+		if id.SourcePath = path; path != "" && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	for i := range p.Spec.Sources {
+		add(p.Spec.Sources[i].Path(p.Namespace))
+	}
+	if r := p.Status.Resolved; r != nil {
+		for _, s := range r.Sources {
+			add(s.SourcePath)
+		}
+	}
+	return out
+}
+
 // Fault is why nothing may be filed. The zero value lets it pass.
 type Fault struct {
 	// Reason is IdentityUnresolved, IdentityCollision or IdentityChanged.
