@@ -21,7 +21,7 @@ func Delete(ctx context.Context, c client.Client, s *kopiurv1.Snapshot, reason s
 	s = s.DeepCopy()
 	if s.Annotations[kopiurv1.AnnotationPrunedBy] != reason {
 		if err := stamp(ctx, c, s, reason); err != nil {
-			return client.IgnoreNotFound(err)
+			return client.IgnoreNotFound(err) //nolint:wrapcheck // says what it did
 		}
 	}
 	err := c.Delete(ctx, s, client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -33,7 +33,7 @@ func Delete(ctx context.Context, c client.Client, s *kopiurv1.Snapshot, reason s
 
 // Unstamp takes the mark off a Snapshot that stays: whoever deletes it later is not Kopiur.
 func Unstamp(ctx context.Context, c client.Client, s *kopiurv1.Snapshot) error {
-	return client.IgnoreNotFound(stamp(ctx, c, s.DeepCopy(), ""))
+	return client.IgnoreNotFound(stamp(ctx, c, s.DeepCopy(), "")) //nolint:wrapcheck // says what it did
 }
 
 func stamp(ctx context.Context, c client.Client, s *kopiurv1.Snapshot, reason string) error {

@@ -12,4 +12,6 @@ var snapshotsCreated = prometheus.NewCounter(prometheus.CounterOpts{
 	Name: "kopiur_schedule_snapshots_created_total", Help: "Snapshots that schedules made.",
 })
 
-func init() { ctrlmetrics.Registry.MustRegister(snapshotsCreated) }
+func init() { //nolint:gochecknoinits // registered once per process, as controller-runtime does with its own
+	ctrlmetrics.Registry.MustRegister(snapshotsCreated)
+}
