@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
 	// The image is built from nothing: without these a certificate would be unknown.
 	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/client-go/rest"

@@ -183,7 +183,7 @@ func (r *Reconciler) namespaces(ctx context.Context, s subject) func(string) (ex
 
 // rows does the next of them.
 func (r *Reconciler) rows(ctx context.Context, repo moverjob.Repository, l *listing) error {
-	for n := 0; n < rowsPerTurn; n++ {
+	for range rowsPerTurn {
 		switch i := l.done; {
 		case i < len(l.plan.Write):
 			row := l.plan.Write[i]

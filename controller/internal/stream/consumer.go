@@ -36,7 +36,7 @@ func Consumer(command []string, size int64, word string) []string {
 // held is an input that does not end before the command has.
 type held struct {
 	io.Reader
-	until context.Context
+	until context.Context //nolint:containedctx // a Reader has no other way to learn that the command has ended
 	// broke ends the command when the input cannot be read to its end.
 	broke context.CancelCauseFunc
 	// reading is held while the input is read: client-go does not wait for who feeds a command that has ended, and the
@@ -70,7 +70,7 @@ func (h *held) read(p []byte) (int, error) {
 // release waits until nobody reads the input any more. The context has ended.
 func (h *held) release() {
 	h.reading.Lock()
-	defer h.reading.Unlock()
+	h.reading.Unlock() //nolint:staticcheck // to have had it is all
 }
 
 // tail keeps the end of what is written to it.

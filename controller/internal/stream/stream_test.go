@@ -29,7 +29,7 @@ type local struct{ argv []string }
 
 func (l local) Output(ctx context.Context, out io.Writer) (Exit, error) {
 	said := &tail{}
-	c := exec.CommandContext(ctx, l.argv[0], l.argv[1:]...) //nolint:gosec // the test's own
+	c := exec.CommandContext(ctx, l.argv[0], l.argv[1:]...) // the test's own
 	c.Stdout, c.Stderr = out, said
 	code, err := ended(c.Run())
 	return Exit{Code: code, Stderr: said.String()}, err
@@ -40,7 +40,7 @@ func (l local) Input(ctx context.Context, in io.Reader, size int64) (Exit, error
 	defer cancel(nil)
 	said := &listener{word: "the-word"}
 	argv := Consumer(l.argv, size, said.word)
-	c := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // the test's own
+	c := exec.CommandContext(ctx, argv[0], argv[1:]...) // the test's own
 	c.Stderr = said
 	c.WaitDelay = time.Second // a child may hold standard error
 	stdin, err := c.StdinPipe()

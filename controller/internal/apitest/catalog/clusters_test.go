@@ -83,7 +83,7 @@ func TestTwoClustersWithoutNames(t *testing.T) {
 	p := l.policy("web")
 	l.StartController()
 	l.listed("")
-	s.add(l.identity("web"), 1, ofAnotherOperator(time.Now().Add(time.Minute))) //nolint:forbidigo // after the policy was made, by the API server's clock
+	s.add(l.identity("web"), 1, ofAnotherOperator(time.Now().Add(time.Minute))) // after the policy was made, by the API server's clock
 	l.again("one")
 	found := l.eventually(kopiurv1.OriginDiscovered, 1)
 	l.Quiet(&found[0], time.Second)

@@ -134,7 +134,8 @@ func (s *store) list(after work.Cursor) ([]work.Event, *work.CatalogResult) {
 			return log, res
 		}
 		if page.Snapshots = append(page.Snapshots, e); len(page.Snapshots) == s.perPage {
-			if flush(); int(res.Entries) == s.perMover {
+			flush()
+			if int(res.Entries) == s.perMover {
 				res.Next = work.Cursor(e.StartTime.Format(time.RFC3339Nano))
 				return log, res
 			}

@@ -226,7 +226,8 @@ func (y *year) lose() {
 	y.t.Helper()
 	const hours = 11 * time.Hour
 	end := y.time.Now().Add(hours)
-	if y.outages++; y.outages%2 == 0 {
+	y.outages++
+	if y.outages%2 == 0 {
 		y.controller.Stop()
 		y.time.Step(hours)
 		for _, l := range y.lines {
