@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream" //nolint:staticcheck // client-go asks for these very types
+	"k8s.io/apimachinery/pkg/util/httpstream"      //nolint:staticcheck // client-go asks for these very types
 	"k8s.io/apimachinery/pkg/util/httpstream/spdy" //nolint:staticcheck // client-go asks for these very types
 	"k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/client-go/rest"
