@@ -31,7 +31,7 @@ func clusterRepository(t *testing.T, e *framework.Env, home string) *kopiurv1.Cl
 	r.Spec.AllowedNamespaces = kopiurv1.AllowedNamespaces{All: new(true)}
 	e.Create(t, framework.PasswordSecret(home, "password", framework.Password), r)
 	t.Cleanup(func() {
-		if err := e.Client.Delete(context.WithoutCancel(t.Context()), r); client.IgnoreNotFound(err) != nil {
+		if err := client.IgnoreNotFound(e.Client.Delete(context.WithoutCancel(t.Context()), r)); err != nil {
 			t.Errorf("delete ClusterRepository %s: %v", r.Name, err)
 		}
 	})
