@@ -62,7 +62,7 @@ func TestAHistoryOfOthersIsListedWhole(t *testing.T) {
 		if !assert.True(t, ok, "%s of %s is missing", id, m.Source) {
 			continue
 		}
-		assert.Equal(t, m.Source, snapshot.SourceInfo{UserName: e.Identity.Username, Host: e.Identity.Hostname, Path: e.Identity.Path})
+		assert.Equal(t, work.Identity{Username: m.Source.UserName, Hostname: m.Source.Host, Path: m.Source.Path}, e.Identity)
 		assert.True(t, m.StartTime.ToTime().Equal(e.StartTime), "to the last digit: two may start in one second")
 		assert.Equal(t, len(m.Pins) > 0, e.Pinned)
 	}
