@@ -46,38 +46,51 @@ func (e *Env) startMover(namespace string) {
 	go func() {
 		defer close(done)
 		known := map[types.UID]context.CancelFunc{}
-		for event := range w.ResultChan() {
-			job, ok := event.Object.(*batchv1.Job)
-			if !ok {
-				continue
-			}
-			switch event.Type {
-			case watch.Added, watch.Modified:
-				if known[job.UID] != nil {
-					continue
-				}
-				if job.Spec.Suspend != nil && *job.Spec.Suspend {
-					running.Go(func() { e.suspend(ctx, job) })
-					continue
-				}
-				jctx, jcancel := context.WithCancel(ctx)
-				known[job.UID] = jcancel
-				running.Go(func() { e.perform(jctx, job) })
-			case watch.Deleted:
-				if end := known[job.UID]; end != nil {
-					end()
-				}
-				running.Go(func() { e.sweep(ctx, job) })
-			case watch.Bookmark, watch.Error:
-			}
+		for err == nil {
+			e.follow(ctx, w, known, &running)
+			// The API server ends watches that do not keep up: a hundred Jobs at once are enough on a busy machine. The next one
+			// begins with all Jobs there are.
+			w, err = begin()
+		}
+		if ctx.Err() == nil {
+			e.T.Errorf("watch the Jobs of %s: %v", namespace, err)
 		}
 		running.Wait()
 	}()
 	e.T.Cleanup(func() {
 		cancel()
-		w.Stop()
 		<-done
 	})
+}
+
+// follow plays the Jobs of one watch until it ends. known are those that are played, or were.
+func (e *Env) follow(ctx context.Context, w watch.Interface, known map[types.UID]context.CancelFunc, running *sync.WaitGroup) {
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		job, ok := event.Object.(*batchv1.Job)
+		if !ok {
+			continue
+		}
+		switch event.Type {
+		case watch.Added, watch.Modified:
+			if known[job.UID] != nil {
+				continue
+			}
+			if job.Spec.Suspend != nil && *job.Spec.Suspend {
+				running.Go(func() { e.suspend(ctx, job) })
+				continue
+			}
+			jctx, jcancel := context.WithCancel(ctx)
+			known[job.UID] = jcancel
+			running.Go(func() { e.perform(jctx, job) })
+		case watch.Deleted:
+			if end := known[job.UID]; end != nil {
+				end()
+			}
+			running.Go(func() { e.sweep(ctx, job) })
+		case watch.Bookmark, watch.Error:
+		}
+	}
 }
 
 // suspend plays the Job controller for a Job that is suspended: it says so, and gives it no pods.

@@ -13,3 +13,12 @@ var killPoints = func() []int {
 	}
 	return out
 }()
+
+// pinPoints are more than a toggle takes, also where its mover is slow to start.
+var pinPoints = func() []int {
+	var out []int
+	for n := range 15 {
+		out = append(out, n)
+	}
+	return out
+}()
