@@ -70,7 +70,7 @@ func (h *held) read(p []byte) (int, error) {
 // release waits until nobody reads the input any more. The context has ended.
 func (h *held) release() {
 	h.reading.Lock()
-	h.reading.Unlock() //nolint:staticcheck // to have had it is all
+	h.reading.Unlock() //nolint:staticcheck,gocritic // to have had it is all
 }
 
 // tail keeps the end of what is written to it.

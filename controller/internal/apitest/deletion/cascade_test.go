@@ -65,6 +65,7 @@ func TestAScheduleThatTakesItsDataAlong(t *testing.T) {
 	l := newLab(t)
 	l.base()
 	s := schedule()
+	s.Spec.Deletion = &kopiurv1.ScheduleDeletion{OnScheduleDelete: kopiurv1.CascadeDelete} // or it would be taken back on its Snapshots
 	l.Create(s)
 	list := l.stored(12, madeBy(s, kopiurv1.CascadeDelete))
 	l.run()

@@ -172,6 +172,19 @@ func (w *world) movers(op string) []testenv.Call {
 	return out
 }
 
+// settles waits until a Restore is left alone for a while: what it asked of others may come back to it once more before.
+func (w *world) settles(r *kopiurv1.Restore) {
+	w.T.Helper()
+	require.EventuallyWithT(w.T, func(c *assert.CollectT) {
+		w.GetC(c, r)
+		version, rest := r.ResourceVersion, time.NewTimer(1500*time.Millisecond)
+		defer rest.Stop()
+		<-rest.C
+		w.GetC(c, r)
+		assert.Equal(c, version, r.ResourceVersion, "a status that is written for nothing wakes its own reconciler")
+	}, testenv.Wait, testenv.Tick)
+}
+
 // rests asserts that nothing writes the Restore any more, once its present generation was dealt with.
 func (w *world) rests(r *kopiurv1.Restore) {
 	w.T.Helper()

@@ -158,7 +158,7 @@ func TestUnknownThenReachable(t *testing.T) {
 	assert.Nil(t, r.Status.Resolved)
 	assert.Equal(t, metav1.ConditionTrue, conditionOf(r, kopiurv1.ConditionReconciling).Status)
 	w.noClaim("data-new")
-	w.rests(r)
+	w.settles(r) // its Repository was told, and tells it back
 
 	// The repository's own reconciler reaches the store: it is asked again at once, not after the rest of 30 s.
 	w.Mover(testenv.Succeed)
