@@ -28,6 +28,10 @@ func SnapshotPolicy(p *kopiurv1.SnapshotPolicy) Findings {
 	f.Merge(storing(at, s))
 	f.Merge(hooks(at.Child("hooks"), s.Hooks))
 	f.Merge(verification(at.Child("verification"), s.Verification, p.Namespace+"/"+p.Name))
+	if v := s.Verification; v != nil && v.Deep != nil && s.Mover != nil && s.Mover.InheritSecurityContextFrom != nil {
+		f.warn(at.Child("verification", "deep"), "it does not take over the user of mover.inheritSecurityContextFrom: it restores as mover.securityContext says, "+
+			"else as the mover's own user, who may not be able to give files to their owners")
+	}
 	f.Merge(preflight(at.Child("preflight"), s.Preflight, s.Sources))
 	f.Merge(policyMover(at.Child("mover"), s))
 	if refs := p.RepositoryRefs(); !slices.ContainsFunc(refs, func(r kopiurv1.RepositoryRef) bool { return r.Kind == kopiurv1.KindClusterRepository }) && len(refs) > 0 {
