@@ -5,6 +5,7 @@ package moverjob
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,10 +96,10 @@ type Images struct {
 	Stream string
 }
 
-// of is the image for a backend. Behind a digest there is no other tag to be found.
-func (i Images) of(b kopiurv1.Backend) (string, error) {
+// of is the image for some backends. Behind a digest there is no other tag to be found.
+func (i Images) of(backends ...kopiurv1.Backend) (string, error) {
 	switch {
-	case b.Rclone == nil:
+	case !slices.ContainsFunc(backends, func(b kopiurv1.Backend) bool { return b.Rclone != nil }):
 		return i.Mover, nil
 	case i.Rclone != "":
 		return i.Rclone, nil

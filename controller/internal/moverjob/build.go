@@ -71,6 +71,8 @@ type Request struct {
 	PullPolicy corev1.PullPolicy
 	Repository Repository
 	Operation  work.Operation
+	// Peer is the other one of two repositories, or nil. The Job mounts both, and Operation is told about the peer.
+	Peer *Peer
 	// Inherited is what the mover takes over from the application's pod; it lies between the repository's moverDefaults and
 	// Layers. Nil inherits nothing.
 	Inherited *Layer
@@ -98,7 +100,7 @@ func Build(r Request) (*batchv1.Job, error) {
 	if op == "" {
 		return nil, errors.New("build mover job: exactly one operation must be set")
 	}
-	image, err := r.Image.of(r.Repository.Spec.Backend)
+	image, err := r.Image.of(r.backends()...)
 	if err != nil {
 		return nil, fmt.Errorf("build mover job: %w", err)
 	}
@@ -110,12 +112,16 @@ func Build(r Request) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build mover job: %w", err)
 	}
+	account, err := r.serviceAccount()
+	if err != nil {
+		return nil, fmt.Errorf("build mover job: %w", err)
+	}
 	deadline := deadlineOf(r)
 	spec := work.Spec{
 		RequestID:  string(r.subject().GetUID()),
-		Repository: r.Repository.work(cache),
+		Repository: r.told(cache),
 		Deadline:   deadline,
-		Operation:  r.Operation,
+		Operation:  r.withPeer(cache),
 	}
 	text, err := work.EncodeSpec(spec)
 	if err != nil {
@@ -125,7 +131,7 @@ func Build(r Request) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build mover job: %w", err)
 	}
-	security := Merge(r.Target != nil || r.Scratch != nil, r.Repository.Spec.Backend.Filesystem != nil, LayersOf(r.Repository, r.Inherited, r.Layers...)...)
+	security := Merge(r.Target != nil || r.Scratch != nil, r.onFilesystem(), LayersOf(r.Repository, r.Inherited, r.Layers...)...)
 	if r.publishesReadWrite() {
 		security.DropFSGroup()
 	}
@@ -138,7 +144,7 @@ func Build(r Request) (*batchv1.Job, error) {
 	pod := corev1.PodSpec{
 		RestartPolicy:                 corev1.RestartPolicyNever,
 		AutomountServiceAccountToken:  new(false),
-		ServiceAccountName:            r.Repository.Spec.Backend.ServiceAccount(),
+		ServiceAccountName:            account,
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(terminationGrace),
 		SecurityContext:               &security.Pod,
@@ -240,7 +246,9 @@ func labelsOf(r Request, op string) map[string]string {
 		maps.Copy(out, d.PodLabels)
 	}
 	maps.Copy(out, r.Labels)
-	maps.Copy(out, identityLabels(r.Repository.Spec.Backend))
+	for _, b := range r.backends() {
+		maps.Copy(out, identityLabels(b))
+	}
 	// Ours last: the watches and the sweep find Jobs by them.
 	out[kopiurv1.LabelManagedBy] = kopiurv1.ManagedByValue
 	out[kopiurv1.LabelComponent] = kopiurv1.ComponentMover

@@ -5,6 +5,7 @@ package moverjob
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,36 +106,19 @@ func nested(a, b string) bool {
 // by the mover in a result instead of wedging the pod.
 func volumesOf(r Request, cache work.Cache) (mountList, error) {
 	var l mountList
-	spec := r.Repository.Spec
 	secretMode := int32(0o440)
 	if r.publishesReadWrite() {
 		secretMode = 0o444 // there is no group by which the mover could read them
 	}
-	secret := func(name string) corev1.VolumeSource {
-		if r.Repository.Projected != "" {
-			name = r.Repository.Projected
-		}
-		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name, Optional: new(true), DefaultMode: new(secretMode)}}
-	}
 	emptyDir := func(size *resource.Quantity, medium corev1.StorageMedium) corev1.VolumeSource {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: size, Medium: medium}}
 	}
-	l.add("the password Secret", "password", work.PasswordDir, true, secret(spec.Encryption.PasswordSecretRef.Name))
-	if s := spec.Backend.SecretName(); s != "" {
-		l.add("the credential Secret", "auth", work.AuthDir, true, secret(s))
-	}
-	if ca := spec.Backend.CAConfigMap(); ca != nil && r.Repository.Projected != "" {
-		l.add("the CA bundle", "ca", work.CADir, true, secret(""))
-	} else if ca != nil {
-		l.add("the CA bundle", "ca", work.CADir, true, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: ca.ConfigMapName}, Optional: new(true),
-		}})
-	}
+	l.repository(r, secretMode)
 	// kopia's connection file holds the store's keys in clear: memory only. The rest of the room is for the pieces of content
 	// that a restore has under way, which kopia would sync to a disk one by one.
 	l.add("the work folder", "work", work.WorkDir, false, emptyDir(new(resource.MustParse("64Mi")), corev1.StorageMediumMemory))
 	tmp := corev1.StorageMediumDefault
-	if spec.Backend.Rclone != nil {
+	if slices.ContainsFunc(r.backends(), func(b kopiurv1.Backend) bool { return b.Rclone != nil }) {
 		tmp = corev1.StorageMediumMemory // rclone.conf lies there, with the remote's keys in it
 	}
 	l.add("the temporary folder", "tmp", tmpDir, false, emptyDir(new(resource.MustParse("256Mi")), tmp))
@@ -143,7 +127,7 @@ func volumesOf(r Request, cache work.Cache) (mountList, error) {
 		size = resource.NewQuantity(cache.CapacityBytes, resource.BinarySI)
 	}
 	l.add("the cache", "cache", work.CacheDir, false, emptyDir(size, ""))
-	repositoryVolume(&l, spec.Backend)
+	repositoryVolumes(&l, r)
 	if m := r.Source; m != nil {
 		if m.Claim != "" && m.Claim == r.Repository.Needs().Claim {
 			return l, fmt.Errorf("claim %s holds the repository itself: it cannot be its own source", m.Claim)
@@ -198,20 +182,81 @@ func claim(name string, readOnly bool) corev1.VolumeSource {
 	return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name, ReadOnly: readOnly}}
 }
 
-func repositoryVolume(l *mountList, b kopiurv1.Backend) {
-	fs := b.Filesystem
-	if fs == nil {
-		return
+// side is one repository, its files in folders of their own where there are two.
+type side struct {
+	repository Repository
+	// prefix of the names of its volumes and of what they are called.
+	prefix, what string
+	// root is where its Secrets are, folder where it is itself, if it is on a volume.
+	root, folder string
+	// bare: a store that has no password of its own.
+	bare bool
+}
+
+func (r Request) sides() []side {
+	path := func(b kopiurv1.Backend) string {
+		if b.Filesystem == nil {
+			return ""
+		}
+		return b.Filesystem.Path
 	}
-	var source corev1.VolumeSource
-	switch v := fs.Volume; {
-	case v == nil:
-		// Directory, not DirectoryOrCreate: a missing mount must not become an empty folder that looks like a new store.
-		source.HostPath = &corev1.HostPathVolumeSource{Path: fs.Path, Type: new(corev1.HostPathDirectory)}
-	case v.PVC != nil:
-		source = claim(v.PVC.Name, false)
-	case v.NFS != nil:
-		source.NFS = &corev1.NFSVolumeSource{Server: v.NFS.Server, Path: v.NFS.Path}
+	if r.Peer == nil {
+		return []side{{repository: r.Repository, root: repositorySecrets, folder: path(r.Repository.Spec.Backend)}}
 	}
-	l.add("the repository", "repository", fs.Path, false, source)
+	of := func(repo Repository, s Side, bare bool) side {
+		return side{repository: repo, prefix: string(s) + "-", what: string(s) + "'s ", root: s.secrets(), folder: s.folder(), bare: bare}
+	}
+	return []side{of(r.Repository, r.Peer.Side.other(), false), of(r.Peer.Repository, r.Peer.Side, r.Peer.Store)}
+}
+
+// repositorySecrets holds the folders of the Secrets of the only repository.
+const repositorySecrets = "/run/kopiur/repository"
+
+// repository mounts the Secrets and CA bundles.
+func (l *mountList) repository(r Request, mode int32) {
+	for _, s := range r.sides() {
+		spec := s.repository.Spec
+		secret := func(name string) corev1.VolumeSource {
+			if s.repository.Projected != "" {
+				name = s.repository.Projected
+			}
+			return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: name, Optional: new(true), DefaultMode: new(mode)}}
+		}
+		if !s.bare {
+			l.add("the "+s.what+"password Secret", s.prefix+"password", s.root+"/"+work.SecretsPassword, true, secret(spec.Encryption.PasswordSecretRef.Name))
+		}
+		if name := spec.Backend.SecretName(); name != "" {
+			l.add("the "+s.what+"credential Secret", s.prefix+"auth", s.root+"/"+work.SecretsAuth, true, secret(name))
+		}
+		ca := spec.Backend.CAConfigMap()
+		switch {
+		case ca == nil:
+		case s.repository.Projected != "":
+			l.add("the "+s.what+"CA bundle", s.prefix+"ca", s.root+"/"+work.SecretsCA, true, secret(""))
+		default:
+			l.add("the "+s.what+"CA bundle", s.prefix+"ca", s.root+"/"+work.SecretsCA, true, corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: ca.ConfigMapName}, Optional: new(true),
+			}})
+		}
+	}
+}
+
+func repositoryVolumes(l *mountList, r Request) {
+	for _, s := range r.sides() {
+		fs := s.repository.Spec.Backend.Filesystem
+		if fs == nil {
+			continue
+		}
+		var source corev1.VolumeSource
+		switch v := fs.Volume; {
+		case v == nil:
+			// Directory, not DirectoryOrCreate: a missing mount must not become an empty folder that looks like a new store.
+			source.HostPath = &corev1.HostPathVolumeSource{Path: fs.Path, Type: new(corev1.HostPathDirectory)}
+		case v.PVC != nil:
+			source = claim(v.PVC.Name, false)
+		case v.NFS != nil:
+			source.NFS = &corev1.NFSVolumeSource{Server: v.NFS.Server, Path: v.NFS.Path}
+		}
+		l.add("the "+s.what+"repository", s.prefix+"repository", s.folder, false, source)
+	}
 }
