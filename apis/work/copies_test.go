@@ -26,7 +26,7 @@ func copySpecs() map[string]work.Spec {
 			Destination: destination.Backend, Throttle: destination.Throttle, Parallel: 16, DeleteExtra: true, Times: true, Update: new(false),
 		}}},
 		"migrate": {RequestID: "u-6", Repository: source, Operation: work.Operation{Migrate: &work.Migrate{
-			Destination: destination, LatestOnly: true, Parallel: 2, Policies: work.MigratePoliciesCopy, ReportPresent: true, Cursor: "2026-03-05T02:00:00.000000789Z",
+			Destination: destination, LatestOnly: true, Parallel: 2, Policies: work.MigratePoliciesCopy, ReportPresent: true, Keep: &work.Keep{Latest: 3, Daily: 7}, Cursor: "2026-03-05T02:00:00.000000789Z",
 			Selection: work.Selection{Include: []work.IdentityGlob{{Username: "web*", Hostname: "apps"}}, Exclude: []work.IdentityGlob{{SourcePath: "/pvc/tmp-?"}}},
 		}}},
 		"seed-blob": {RequestID: "u-7", Repository: destination, Operation: work.Operation{Seed: &work.Seed{
@@ -56,7 +56,7 @@ func copyResults() map[string]work.Result {
 		}},
 		"replicate-source-empty": {Operation: "replicate", Code: work.CodeSourceEmpty, Message: "the source holds no data", Replicate: &work.ReplicateResult{}},
 		"migrate-ok": {Operation: "migrate", Code: work.CodeOK, Migrate: &work.MigrateResult{
-			UniqueID: "22ff", IdentitiesSelected: 2, SnapshotsCopied: 3, AlreadyPresent: 4, Failed: 1, IncompleteSkipped: 1, PoliciesCopied: 1, BytesCopied: 99, Pages: 2, Cursor: "2026-03-05T02:00:00.000000789Z",
+			UniqueID: "22ff", IdentitiesSelected: 2, SnapshotsCopied: 3, AlreadyPresent: 4, NotKept: 2, Failed: 1, IncompleteSkipped: 1, PoliciesCopied: 1, BytesCopied: 99, Pages: 2, Cursor: "2026-03-05T02:00:00.000000789Z",
 		}},
 		"seed-ok":           {Operation: "seed", Code: work.CodeOK, Seed: &work.SeedResult{UniqueID: "0011aabb", Resumed: true, SnapshotCount: 3, BlobsCopied: 9, BytesCopied: 900}},
 		"seed-not-needed":   {Operation: "seed", Code: work.CodeOK, Seed: &work.SeedResult{UniqueID: "0011aabb", AlreadyInitialized: true, SnapshotCount: 3}},
@@ -70,7 +70,7 @@ func copyEvents() map[string]work.Event {
 	return map[string]work.Event{
 		"page-copies": {Type: work.EventPage, Time: at("2026-03-05T02:00:00Z"), Page: &work.Page{Number: 1, Copies: []work.CopyRecord{{
 			SourceID: "aabb", SnapshotID: "ccdd", Identity: work.Identity{Username: "web", Hostname: "apps", Path: "/pvc/data"},
-			StartTime: at("2026-03-05T02:00:00.000000789Z"), EndTime: at("2026-03-05T02:00:09Z"), SizeBytes: 10, FileCount: 2, Present: true,
+			StartTime: at("2026-03-05T02:00:00.000000789Z"), EndTime: at("2026-03-05T02:00:09Z"), SizeBytes: 10, FileCount: 2, Present: true, By: "u-6", Pinned: true,
 		}}}},
 	}
 }

@@ -11,10 +11,13 @@ import "time"
 type Migrate struct {
 	Destination Repository `json:"destination"`
 	Selection   Selection  `json:"selection,omitzero"`
-	// LatestOnly copies the newest complete snapshot of each identity only.
+	// LatestOnly copies the newest complete snapshot of each identity only. Copies of older ones that are there are recorded.
 	LatestOnly bool `json:"latestOnly,omitempty"`
 	// Parallel is how many identities are copied at a time; zero means one.
 	Parallel int `json:"parallel,omitempty"`
+	// Keep, where it is set, leaves out what its rules would not keep of all that source and destination have of an identity:
+	// who thins out the copies by the same rules would only undo it.
+	Keep *Keep `json:"keep,omitempty"`
 	// Policies says what happens to the policies stored for the selected identities. Empty means MigratePoliciesNone.
 	Policies MigratePolicies `json:"policies,omitempty"`
 	// ReportPresent writes a CopyRecord also for what was there before. It is how the full list is had, and how records
@@ -109,6 +112,10 @@ type CopyRecord struct {
 	FileCount int64     `json:"fileCount,omitempty"`
 	// Present: it was there before this run.
 	Present bool `json:"present,omitempty"`
+	// By is the request that the copy was made for, empty where it is not known to be one.
+	By string `json:"by,omitempty"`
+	// Pinned: the copy has Kopiur's own pin.
+	Pinned bool `json:"pinned,omitempty"`
 }
 
 // MigrateResult counts. What was copied is in the pages of the stream.
@@ -118,6 +125,8 @@ type MigrateResult struct {
 	IdentitiesSelected int64  `json:"identitiesSelected"`
 	SnapshotsCopied    int64  `json:"snapshotsCopied"`
 	AlreadyPresent     int64  `json:"alreadyPresent"`
+	// NotKept were left out by Migrate.Keep.
+	NotKept int64 `json:"notKept,omitempty"`
 	// Failed snapshots could not be read from the source; the others were copied all the same.
 	Failed int64 `json:"failed"`
 	// IncompleteSkipped are checkpoints of uploads that never ended.

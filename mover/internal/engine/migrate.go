@@ -24,6 +24,11 @@ type Migration struct {
 	Select func(Identity) bool
 	// LatestOnly copies the newest complete snapshot of each.
 	LatestOnly bool
+	// Keep, where it is set, says of the snapshots of one identity on both sides, by when they ended, which are worth
+	// copying.
+	Keep func([]time.Time) []bool
+	// By is written on every copy: whom it was made for.
+	By string
 	// Parallel is how many identities are copied at a time, Files how many files of all of them.
 	Parallel, Files int
 	Policies        CopyPolicies
@@ -49,8 +54,10 @@ type Migrated struct {
 	// Copied snapshots are published, Present ones were there before, Failed ones could not be read at the source,
 	// Incomplete ones are checkpoints and not meant to be copied.
 	Copied, Present, Failed, Incomplete int64
-	Bytes                               int64
-	// Pairs are all selected snapshots that the destination lists, by identity and start.
+	// NotKept were left out because of Keep.
+	NotKept int64
+	Bytes   int64
+	// Pairs are all snapshots of selected identities that both sides list, by identity and start.
 	Pairs []Pair
 }
 
@@ -170,6 +177,7 @@ func (w *migrator) planOne(ctx context.Context, l *lineage) error {
 			l.copies[s.Start] = s
 		}
 	}
+	worth := w.worth(l)
 	for i, s := range l.source {
 		if w.LatestOnly && i < len(l.source)-1 {
 			continue
@@ -178,11 +186,46 @@ func (w *migrator) planOne(ctx context.Context, l *lineage) error {
 			w.out.Present++
 			continue
 		}
+		if !worth[i] {
+			w.out.NotKept++
+			continue
+		}
 		l.todo = append(l.todo, s)
 		w.Progress.TotalBytes.Add(s.Size)
 		w.Progress.TotalFiles.Add(s.Files)
 	}
 	return w.planPolicy(ctx, l)
+}
+
+// worth says of each snapshot of the source whether it would be kept beside all that there is of its identity.
+func (w *migrator) worth(l *lineage) []bool {
+	out := make([]bool, len(l.source))
+	if w.Keep == nil {
+		for i := range out {
+			out[i] = true
+		}
+		return out
+	}
+	all, at := slices.Clone(l.source), make(map[time.Time]int, len(l.source))
+	for i, s := range l.source {
+		at[s.Start] = i
+	}
+	for start, c := range l.copies {
+		if _, ok := at[start]; !ok {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b Snapshot) int { return b.Start.Compare(a.Start) }) // of equal ends the later one is the newer
+	ends := make([]time.Time, len(all))
+	for i, s := range all {
+		ends[i] = s.End
+	}
+	for i, kept := range w.Keep(ends) {
+		if n, ok := at[all[i].Start]; ok {
+			out[n] = kept
+		}
+	}
+	return out
 }
 
 func (w *migrator) planPolicy(ctx context.Context, l *lineage) error {
@@ -324,11 +367,9 @@ func (w *migrator) verify(ctx context.Context) error {
 			todo[s.Start] = true
 		}
 		for i, s := range l.source {
-			if w.LatestOnly && i < len(l.source)-1 {
-				continue
-			}
 			c, ok := listed[s.Start]
 			switch {
+			case !ok && w.LatestOnly && i < len(l.source)-1:
 			case ok:
 				w.out.Pairs = append(w.out.Pairs, Pair{Source: s, Copy: c, Present: !todo[s.Start]})
 				if todo[s.Start] {

@@ -417,3 +417,48 @@ func TestMigrateRefusesItself(t *testing.T) {
 	_, err := from.MigrateTo(testContext(t), from, migration())
 	require.ErrorIs(t, err, ErrInvalidOption)
 }
+
+// Who thins out the copies by the same rules finds nothing to undo, run after run.
+func TestMigrateKeeps(t *testing.T) {
+	t.Parallel()
+	ctx := testContext(t)
+	_, from := created(t, folder(t))
+	to := otherRepository(t)
+	_, all := history(t, from)
+	m := migration()
+	m.By = "u-6"
+	m.Keep = func(ends []time.Time) []bool {
+		out := make([]bool, len(ends))
+		for i := range ends {
+			out[i] = ends[i].Equal(all[2].End)
+		}
+		return out
+	}
+	out, err := from.MigrateTo(ctx, to, m)
+	require.NoError(t, err)
+	assert.Equal(t, int64(1), out.Copied)
+	assert.Equal(t, int64(2), out.NotKept)
+	require.Len(t, out.Pairs, 1)
+	assert.Equal(t, "u-6", out.Pairs[0].Copy.Tags[TagCopiedBy])
+	again, err := from.MigrateTo(ctx, to, m)
+	require.NoError(t, err)
+	assert.Zero(t, again.Copied)
+	assert.Equal(t, int64(2), again.NotKept)
+
+	// What was copied before is told of, although only the newest is asked for.
+	m = migration()
+	_, err = from.MigrateTo(ctx, to, m)
+	require.NoError(t, err)
+	m.LatestOnly = true
+	out, err = from.MigrateTo(ctx, to, m)
+	require.NoError(t, err)
+	assert.Equal(t, int64(1), out.Present)
+	assert.Len(t, out.Pairs, 3)
+
+	third := otherRepository(t)
+	out, err = to.MigrateTo(ctx, third, migration())
+	require.NoError(t, err)
+	for _, p := range out.Pairs {
+		assert.NotContains(t, p.Copy.Tags, TagCopiedBy, "a copy of a copy is somebody else's")
+	}
+}

@@ -31,6 +31,9 @@ var errUnreadable = fmt.Errorf("%w: the content cannot be read at the source", E
 // entry by entry, so what did not change since can be taken over from it unread.
 const TagCopy = "kopiur-copy"
 
+// TagCopiedBy on a copied snapshot names whom it was copied for.
+const TagCopiedBy = "kopiur-copied-by"
+
 // snapshot copies one snapshot and saves its manifest. Kopia's own migration uploads the entries anew, which gives every
 // folder another time; here each folder is copied as it is stored, with new ids of its content and nothing else changed.
 func (w *migrator) snapshot(ctx context.Context, l *lineage, s Snapshot) (Snapshot, error) {
@@ -55,6 +58,10 @@ func (w *migrator) snapshot(ctx context.Context, l *lineage, s Snapshot) (Snapsh
 		m.Tags = map[string]string{}
 	}
 	m.Tags[tagPrefix+TagCopy] = s.RootID
+	delete(m.Tags, tagPrefix+TagCopiedBy) // of a copy that is copied on
+	if w.By != "" {
+		m.Tags[tagPrefix+TagCopiedBy] = w.By
+	}
 	if _, err := snapshot.SaveSnapshot(ctx, w.w, m); err != nil {
 		return Snapshot{}, AtDestination(fmt.Errorf("%w: save snapshot: %w", ErrStorage, err))
 	}

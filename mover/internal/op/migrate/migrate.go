@@ -8,6 +8,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/backend"
@@ -45,13 +46,14 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.MigrateResult
 	}
 	defer func() { err = env.Close(ctx, destination, err) }()
 	out, err := source.MigrateTo(ctx, destination, engine.Migration{
-		Select:     func(id engine.Identity) bool { return s.Selection.Selects(work.Identity(id)) },
+		Select: func(id engine.Identity) bool { return s.Selection.Selects(work.Identity(id)) },
+		Keep:   keep(s.Keep), By: spec.RequestID,
 		LatestOnly: s.LatestOnly, Parallel: s.Parallel, Files: env.Parallel, Policies: policies,
 		Progress: env.Progress, Log: env.Log, Soft: env.Soft,
 	})
 	res := &work.MigrateResult{
 		UniqueID: destination.UniqueID(), IdentitiesSelected: out.Identities, SnapshotsCopied: out.Copied, AlreadyPresent: out.Present,
-		Failed: out.Failed, IncompleteSkipped: out.Incomplete, PoliciesCopied: out.Policies, BytesCopied: out.Bytes,
+		Failed: out.Failed, NotKept: out.NotKept, IncompleteSkipped: out.Incomplete, PoliciesCopied: out.Policies, BytesCopied: out.Bytes,
 	}
 	// What was copied is reported also where the run was ended: it is there.
 	if rerr := records(env.Page, res, out.Pairs, s.ReportPresent || s.Cursor != "", from, s.Cursor); rerr != nil && err == nil {
@@ -61,6 +63,13 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.MigrateResult
 		return res, err
 	}
 	return res, Unread(out)
+}
+
+func keep(k *work.Keep) func([]time.Time) []bool {
+	if k == nil {
+		return nil
+	}
+	return k.Of
 }
 
 // Unread is the error for snapshots that could not be copied. It is not tried again: the same ones would be missing.

@@ -79,6 +79,7 @@ func record(p engine.Pair) work.CopyRecord {
 	return work.CopyRecord{
 		SourceID: p.Source.ID, SnapshotID: p.Copy.ID, Identity: work.Identity(p.Copy.Identity),
 		StartTime: p.Copy.Start.UTC(), EndTime: p.Copy.End.UTC(), SizeBytes: p.Copy.Size, FileCount: p.Copy.Files, Present: p.Present,
+		By: p.Copy.Tags[engine.TagCopiedBy], Pinned: p.Copy.Pinned(),
 	}
 }
 
