@@ -30,13 +30,15 @@ func (c *Cluster) startAddons(ctx context.Context) error {
 	if err := c.apply(ctx, c.SnapshotCRDs(), c.layout.state+"/manifests/10-dns.yaml", c.layout.state+"/manifests/20-storage.yaml"); err != nil {
 		return err
 	}
-	err := c.await(ctx, "kube-apiserver", "the snapshot kinds", 20*time.Second, func(ctx context.Context) (bool, error) {
-		return c.api.get(ctx, "/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses", nil)
-	})
-	if err != nil {
-		return err
+	for _, kind := range []string{"snapshot.storage.k8s.io/v1/volumesnapshotclasses", "groupsnapshot.storage.k8s.io/v1/volumegroupsnapshotclasses"} {
+		if err := c.await(ctx, "kube-apiserver", "the snapshot kinds", 20*time.Second, func(ctx context.Context) (bool, error) {
+			return c.api.get(ctx, "/apis/"+kind, nil)
+		}); err != nil {
+			return err
+		}
 	}
-	// The controller's own wait for its kinds is long, so it starts when they are there.
+	// The controller's own wait for its kinds is long, so it starts when they are there. Without those of groups it and the
+	// snapshotter below would go on, but make no group.
 	if err := c.run(ctx, "snapshot-controller", filepath.Join(c.record.Paths.Node, "snapshot-controller"),
 		"--kubeconfig", c.adminInBox(), "--retry-interval-start=200ms", "--retry-interval-max=2s"); err != nil {
 		return err

@@ -175,6 +175,6 @@ func (d *driver) ListSnapshots(_ context.Context, q *csi.ListSnapshotsRequest) (
 func (d *driver) describe(r record) *csi.Snapshot {
 	return &csi.Snapshot{
 		SnapshotId: r.ID, SourceVolumeId: r.Source, SizeBytes: r.Bytes,
-		CreationTime: timestamppb.New(r.Created), ReadyToUse: !d.faults.on("snapshot-not-ready"),
+		CreationTime: timestamppb.New(r.Created), ReadyToUse: !d.faults.on("snapshot-not-ready"), GroupSnapshotId: r.Group,
 	}
 }

@@ -16,7 +16,7 @@ import (
 // faults are files that a test puts into <root>/faults to make storage misbehave, and removes to make it well again:
 //
 //	snapshot-not-ready  snapshots are taken but report that they cannot be used yet
-//	snapshot-error      CreateSnapshot fails with the file's text
+//	snapshot-error      CreateSnapshot and CreateVolumeGroupSnapshot fail with the file's text
 //	slow-clone          a volume made from a source takes the duration in the file (15s)
 //	mount-error         NodePublishVolume fails with the file's text
 type faults struct{ dir string }

@@ -24,26 +24,30 @@ type kind string
 const (
 	volume   kind = "volumes"
 	snapshot kind = "snapshots"
+	// group holds no data of its own, only which snapshots were taken together.
+	group kind = "groups"
 )
 
-// errNotFound means that the store has no such volume or snapshot.
+// errNotFound means that the store has no such volume, snapshot or group.
 var errNotFound = errors.New("not found")
 
-// record describes a volume or a snapshot; it lies beside its data as record.json.
+// record describes a volume, a snapshot or a group of them; it lies beside its data as record.json.
 type record struct {
 	ID      string
 	Name    string
-	Source  string // the volume a snapshot was taken of
+	Source  string   // the volume a snapshot was taken of
+	Group   string   // the group that a snapshot was taken with
+	Sources []string // the volumes of a group, sorted
 	Bytes   int64
 	Block   bool // its data is one file, the image
 	Created time.Time
 }
 
-// store keeps volumes and snapshots as folders: <root>/<kind>/<id>/{record.json,data}.
+// store keeps volumes, snapshots and groups as folders: <root>/<kind>/<id>/{record.json,data}.
 type store struct{ root string }
 
 func openStore(root string) (*store, error) {
-	for _, k := range []kind{volume, snapshot} {
+	for _, k := range []kind{volume, snapshot, group} {
 		if err := os.MkdirAll(filepath.Join(root, string(k)), 0o755); err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
 		}
