@@ -265,7 +265,7 @@ const (
 	// ReasonMissingRecordedIdentity is set while the mover is to run as the backup did and no Snapshot says who that was. Set
 	// mover.securityContext.runAsUser.
 	ReasonMissingRecordedIdentity = "MissingRecordedIdentity"
-	// ReasonSourcePathAmbiguous is set when the policy has several sources and source.fromPolicy.sourcePath picks none.
+	// ReasonSourcePathAmbiguous is set when the policy, or the identity, has several source paths and sourcePath picks none.
 	ReasonSourcePathAmbiguous = "SourcePathAmbiguous"
 	// ReasonOwnershipApplied is set when owners, modes and times of all entries were set. Nothing to do.
 	ReasonOwnershipApplied = "OwnershipApplied"

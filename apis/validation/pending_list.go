@@ -50,7 +50,6 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.source.group", instead: "claims are not cut together", blocks: true},
 	}...),
 	"Restore": append(moverPending("spec.mover"), []pendingField{
-		{path: "spec.source.identity", instead: "use source.fromPolicy with a SnapshotPolicy of that identity", blocks: true},
 		{path: "spec.target.populator", instead: "use target.pvc or target.pvcRef", blocks: true},
 	}...),
 }

@@ -105,6 +105,9 @@ type ResolveResult struct {
 	// Candidates is how many complete snapshots the identity has.
 	Candidates int64 `json:"candidates,omitempty"`
 	SizeBytes  int64 `json:"sizeBytes,omitempty"`
+	// SourcePaths is how many source paths an identity has that was asked for without one, where it has several: none was
+	// chosen, and the message names the first.
+	SourcePaths int64 `json:"sourcePaths,omitempty"`
 }
 
 // RestoreResult describes what was written.

@@ -194,7 +194,8 @@ type SnapshotPolicy struct {
 // Resolve asks which snapshot a restore means.
 type Resolve struct {
 	Identity Identity `json:"identity"`
-	// SnapshotID names one manifest; with it AsOf and Offset have no meaning.
+	// SnapshotID names one manifest, which must be of the identity as far as that is given; with it AsOf and Offset have no
+	// meaning.
 	SnapshotID string `json:"snapshotID,omitempty"`
 	// AsOf is the latest acceptable start time.
 	AsOf *time.Time `json:"asOf,omitempty"`

@@ -79,6 +79,12 @@ func (r *Reconciler) observeRecorded(ctx context.Context, w *decide.World) error
 			return fmt.Errorf("list the snapshots of policy %s: %w", key, err)
 		}
 		w.Recorded = decide.RecordedOf(pin, list.Items)
+	case pin != nil && obj.Spec.Source.Identity != nil:
+		var list kopiurv1.SnapshotList
+		if err := r.Client.List(ctx, &list, client.InNamespace(obj.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("list the snapshots of namespace %s: %w", obj.Namespace, err)
+		}
+		w.Recorded = decide.RecordedOf(pin, list.Items)
 	}
 	return nil
 }

@@ -252,7 +252,10 @@ func TestResolveHasThreeOutcomes(t *testing.T) {
 		"an identity without snapshots":    {work.Resolve{Identity: other}, work.ResolutionAbsent, ""},
 		"one by its id":                    {work.Resolve{SnapshotID: ids[0]}, work.ResolutionFound, ids[0]},
 		"one by an id that does not exist": {work.Resolve{SnapshotID: strings.Repeat("0", 32)}, work.ResolutionAbsent, ""},
-		"an identity without a path":       {work.Resolve{Identity: work.Identity{Username: "web", Hostname: "apps"}}, work.ResolutionUnknown, ""},
+		"one by its id and its identity":   {work.Resolve{Identity: identity, SnapshotID: ids[1]}, work.ResolutionFound, ids[1]},
+		"one by its id, of another path":   {work.Resolve{Identity: other, SnapshotID: ids[1]}, work.ResolutionUnknown, ""},
+		"one by its id, of another host":   {work.Resolve{Identity: work.Identity{Username: "web", Hostname: "else"}, SnapshotID: ids[1]}, work.ResolutionUnknown, ""},
+		"an identity of one path only":     {work.Resolve{Identity: work.Identity{Username: "web", Hostname: "apps"}}, work.ResolutionFound, ids[2]},
 		"an identity without a host":       {work.Resolve{Identity: work.Identity{Username: "web", Path: "/pvc/data"}}, work.ResolutionUnknown, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

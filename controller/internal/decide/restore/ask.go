@@ -21,14 +21,25 @@ import (
 // classMissingCredentials is what a mover says about a Secret without a key.
 const classMissingCredentials = string(work.CodeMissingCredentials)
 
-// question is what the repository is asked now; nil where the policy has no identity in it. The policy must exist.
+// question is what the repository is asked now; nil where the policy has no identity in it. The policy must exist, where
+// the source is one.
 func (d *decision) question() *work.Resolve {
+	if i := d.Restore.Spec.Source.Identity; i != nil {
+		at, err := asOf(i.AsOf)
+		if err != nil {
+			return nil
+		}
+		return &work.Resolve{
+			Identity:   work.Identity{Username: i.Username, Hostname: i.Hostname, Path: i.SourcePath},
+			SnapshotID: i.SnapshotID, AsOf: at, Offset: i.Offset,
+		}
+	}
 	f := d.Restore.Spec.Source.FromPolicy
 	path, err := d.sourcePath()
 	if err != nil {
 		return nil
 	}
-	at, err := asOf(*f)
+	at, err := asOf(f.AsOf)
 	if err != nil {
 		return nil
 	}
@@ -55,7 +66,7 @@ func (d *decision) identity(path string) (kopiurv1.Identity, policy.Fault) {
 // asks reports whether a Job asks the question of now, of the repository of now. Spec and policy may have been edited
 // since it was made, and its answer is then one to another question.
 func (d *decision) asks(job *batchv1.Job) bool {
-	if job == nil || d.Policy == nil || d.Restore.Spec.Source.FromPolicy == nil {
+	if job == nil || d.Restore.Spec.Source.SnapshotRef != nil || d.Restore.Spec.Source.FromPolicy != nil && d.Policy == nil {
 		return false
 	}
 	q, ref := d.question(), RepositoryRef(d.Restore, nil, d.Policy)
@@ -104,7 +115,7 @@ func (d *decision) ask() bool {
 		d.set(c.Type, c.Status, c.Reason, "%s", c.Message)
 	} else {
 		d.set(kopiurv1.ConditionResolved, metav1.ConditionUnknown, kopiurv1.ReasonResolving,
-			"the repository is asked for snapshots of %s@%s:%s", q.Identity.Username, q.Identity.Hostname, q.Identity.Path)
+			"the repository is asked for snapshots of %s", asked(*q))
 	}
 	return d.launch(attempt{
 		letter: "q", operation: work.Operation{Resolve: q}, layer: layer, failurePolicy: fp,
@@ -127,7 +138,7 @@ func (d *decision) resting() (time.Duration, bool) {
 	if j.Generation != d.Restore.Generation || d.st.ResolvedCredentialVersion != d.Credentials.Version {
 		return 0, false
 	}
-	if later(d.Policy.Status.LastSuccessfulSnapshot, ended) {
+	if d.Policy != nil && later(d.Policy.Status.LastSuccessfulSnapshot, ended) {
 		return 0, false
 	}
 	if h := d.repository().Status.Health; h != nil && later(h.LastHealthyAt, ended) {
@@ -167,8 +178,14 @@ func (d *decision) asked() bool {
 		d.st.Job.Fruitless = 0
 		return d.wait(soon, kopiurv1.ReasonResolving, "what is asked for changed while the repository was asked; it is asked again")
 	}
-	if o := d.Outcome; o.State == moverjob.Finished && o.Result.Code == work.CodeOK && o.Result.Resolve != nil {
+	if o := d.Outcome; o.State == moverjob.Finished && o.Result.Resolve != nil {
 		switch a := *o.Result.Resolve; {
+		case a.SourcePaths > 1:
+			// Asking again brings nothing: somebody has to choose.
+			return d.unclear(kopiurv1.ReasonSourcePathAmbiguous, o.Result.Message+": set source.identity.sourcePath to one of them")
+		case o.Result.Code == work.CodeSnapshotMismatch:
+			return d.unclear(kopiurv1.ReasonNoSnapshot, o.Result.Message+": correct source.identity")
+		case o.Result.Code != work.CodeOK:
 		case a.Resolution == work.ResolutionFound && a.SnapshotID != "":
 			return d.found(a)
 		case a.Resolution == work.ResolutionAbsent:
@@ -179,10 +196,13 @@ func (d *decision) asked() bool {
 }
 
 func (d *decision) found(a work.ResolveResult) bool {
-	q := d.question()
+	id := d.question().Identity
+	if a.Identity != nil {
+		id = *a.Identity // the question may have left the path open
+	}
 	pin := kopiurv1.RestoreResolved{
 		Resolution: kopiurv1.ResolutionSnapshot, KopiaSnapshotID: a.SnapshotID,
-		Identity: &kopiurv1.Identity{Username: q.Identity.Username, Hostname: q.Identity.Hostname, SourcePath: q.Identity.Path},
+		Identity: &kopiurv1.Identity{Username: id.Username, Hostname: id.Hostname, SourcePath: id.Path},
 	}
 	if !a.StartTime.IsZero() {
 		pin.StartTime = a.StartTime.UTC().Format(time.RFC3339Nano)
@@ -194,7 +214,7 @@ func (d *decision) found(a work.ResolveResult) bool {
 // absent is a proven absence. It is an empty target only if nothing speaks against it.
 func (d *decision) absent(a work.ResolveResult) bool {
 	q := d.question()
-	id := q.Identity.Username + "@" + q.Identity.Hostname + ":" + q.Identity.Path
+	id := asked(*q)
 	timeout, _ := d.waitTimeout()
 	if left := d.windowLeft(timeout); left > 0 {
 		d.st.Job.Fruitless++
@@ -204,23 +224,53 @@ func (d *decision) absent(a work.ResolveResult) bool {
 		c := d.plan.Conditions[len(d.plan.Conditions)-1]
 		return d.wait(min(left, rest(d.st.Job.Fruitless)), c.Reason, "%s", c.Message)
 	}
-	f, paths := d.Restore.Spec.Source.FromPolicy, d.paths()
-	last := d.Policy.Status.LastSuccessfulSnapshot
 	switch {
+	case a.Candidates > 0 && q.SnapshotID != "":
+		return d.noSnapshot("the repository has no snapshot of %s, and %d others of that identity: a pin gives a snapshot another id, so choose it by asOf, or by a Snapshot object", id, a.Candidates)
 	case a.Candidates > 0:
-		return d.noSnapshot("%s has %d snapshots, and none of them fits asOf %q and offset %d; the oldest ones may be gone", id, a.Candidates, f.AsOf, f.Offset)
+		return d.noSnapshot("%s has %d snapshots, and none of them fits asOf %q and offset %d; the oldest ones may be gone", id, a.Candidates, stampOfAsOf(q.AsOf), q.Offset)
 	case d.onMissing() != kopiurv1.OnMissingContinue:
 		return d.noSnapshot("the repository has no snapshot of %s", id)
-	case !slices.Contains(paths, q.Identity.Path):
-		return d.noSnapshot("the repository has no snapshot of %s, and the path is none of the policy's (%s): an empty volume is refused, the path may be mistyped", id, quoted(paths))
-	case last != "" && len(paths) == 1:
-		return d.noSnapshot("the repository has no snapshot of %s, and the policy made one that ended at %s: an empty volume is refused, this may not be the repository it was", id, last)
+	}
+	if d.Restore.Spec.Source.FromPolicy != nil {
+		paths, last := d.paths(), d.Policy.Status.LastSuccessfulSnapshot
+		switch {
+		case !slices.Contains(paths, q.Identity.Path):
+			return d.noSnapshot("the repository has no snapshot of %s, and the path is none of the policy's (%s): an empty volume is refused, the path may be mistyped", id, quoted(paths))
+		case last != "" && len(paths) == 1:
+			return d.noSnapshot("the repository has no snapshot of %s, and the policy made one that ended at %s: an empty volume is refused, this may not be the repository it was", id, last)
+		}
 	}
 	d.pin(kopiurv1.RestoreResolved{
 		Resolution: kopiurv1.ResolutionNoSnapshot,
 		Identity:   &kopiurv1.Identity{Username: q.Identity.Username, Hostname: q.Identity.Hostname, SourcePath: q.Identity.Path},
 	})
 	return d.wait(soon, kopiurv1.ReasonNoSnapshotContinue, "the repository has no snapshot of %s; the target is left without data", id)
+}
+
+// asked is how messages call what the repository was asked for.
+func asked(q work.Resolve) string {
+	id := q.Identity.Username + "@" + q.Identity.Hostname
+	if q.Identity.Path != "" {
+		id += ":" + q.Identity.Path
+	}
+	if q.SnapshotID != "" {
+		return id + " with the id " + q.SnapshotID
+	}
+	return id
+}
+
+func stampOfAsOf(at *time.Time) string {
+	if at == nil {
+		return ""
+	}
+	return stampOf(*at)
+}
+
+// unclear ends a Restore whose source means nothing, or several things. An edit opens it again.
+func (d *decision) unclear(reason, message string) bool {
+	d.set(kopiurv1.ConditionResolved, metav1.ConditionFalse, reason, "%s", message)
+	return d.fail(reason, kopiurv1.Failure{KopiaErrorClass: string(work.CodeInvalidSpec), Message: message, Op: "resolve"})
 }
 
 // unknown is every outcome but the other two. It is asked again, however long that takes, and nothing is written.

@@ -62,6 +62,19 @@ func fromPolicy(changes ...change) restore.World {
 	return w
 }
 
+// fromIdentity is the same for what is filed under an identity, whoever made it.
+func fromIdentity(changes ...change) restore.World {
+	return fromPolicy(append([]change{func(w *restore.World) {
+		w.Restore.Spec.Source = kopiurv1.RestoreSource{Identity: &kopiurv1.FromIdentity{Username: "db", Hostname: "apps", SourcePath: "/pvc/data"}}
+		w.Restore.Spec.Repository = &kopiurv1.RepositoryRef{Name: "nas"}
+		w.Policy = nil
+	}}, changes...)...)
+}
+
+func identity(f func(*kopiurv1.FromIdentity)) change {
+	return spec(func(s *kopiurv1.RestoreSpec) { f(s.Source.Identity) })
+}
+
 // fromSnapshot is the same for a Snapshot that succeeded.
 func fromSnapshot(changes ...change) restore.World {
 	return fromPolicy(append([]change{func(w *restore.World) {

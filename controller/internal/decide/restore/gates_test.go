@@ -40,12 +40,15 @@ func TestGates(t *testing.T) {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) { s.Target = kopiurv1.RestoreTarget{} })),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "spec.target",
 		},
-		"a source by identity is not carried out yet": {
-			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
-				s.Source = kopiurv1.RestoreSource{Identity: &kopiurv1.FromIdentity{Username: "db", Hostname: "apps"}}
-				s.Repository = &kopiurv1.RepositoryRef{Name: "nas"}
-			})),
-			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.source.identity",
+		"an identity does not say where it is": {
+			fromIdentity(spec(func(s *kopiurv1.RestoreSpec) { s.Repository = nil })),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "spec.repository",
+		},
+		"a repository of others is not read by naming it": {
+			fromIdentity(func(w *restore.World) {
+				w.Repository.Allowed = &kopiurv1.AllowedNamespaces{List: []string{"theirs"}}
+			}),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNamespaceNotAllowed, kopiurv1.ConditionRepositoryReady, "does not allow this namespace",
 		},
 		"a populator is not carried out yet": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {

@@ -34,11 +34,11 @@ func (d *decision) validate() bool {
 }
 
 // asOf parses the latest acceptable start time; nil where there is none.
-func asOf(f kopiurv1.FromPolicy) (*time.Time, error) {
-	if f.AsOf == "" {
+func asOf(text string) (*time.Time, error) {
+	if text == "" {
 		return nil, nil //nolint:nilnil // no time is an answer
 	}
-	t, err := time.Parse(time.RFC3339, f.AsOf)
+	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return nil, fmt.Errorf("parse asOf: %w", err)
 	}
@@ -69,6 +69,9 @@ func (d *decision) referent() bool {
 	if d.st.Resolved != nil {
 		d.plan.Carry = append(d.plan.Carry, kopiurv1.ConditionReferentAvailable)
 		return false
+	}
+	if d.Restore.Spec.Source.Identity != nil {
+		return false // it names nothing but the repository
 	}
 	var what string
 	found := false

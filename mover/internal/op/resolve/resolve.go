@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kopiur/kopiur/apis/work"
@@ -18,6 +20,9 @@ import (
 	"github.com/kopiur/kopiur/mover/internal/engine"
 	"github.com/kopiur/kopiur/mover/internal/op"
 )
+
+// shownPaths is how many source paths a message names.
+const shownPaths = 5
 
 // Run is the operation.
 func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.ResolveResult, err error) {
@@ -39,21 +44,64 @@ func Run(_ context.Context, env op.Env, spec work.Spec) (_ *work.ResolveResult, 
 	}
 	defer func() { err = env.Close(ctx, r, err) }()
 	if s.SnapshotID != "" {
-		found, err := r.Load(ctx, s.SnapshotID)
-		switch {
-		case errors.Is(err, engine.ErrSnapshotNotFound):
-			res.Resolution = work.ResolutionAbsent
-			return res, nil
-		case err != nil:
-			return res, err //nolint:wrapcheck // says what and where
-		}
-		return fill(res, found), nil
+		return byID(ctx, r, res, *s)
 	}
 	all, err := r.List(ctx, op.Identity(s.Identity))
 	if err != nil {
 		return res, err //nolint:wrapcheck // says what and where
 	}
+	if s.Identity.Path == "" {
+		// All paths would be one list, and its newest may be another volume (J-1).
+		if several := paths(all); len(several) > 1 {
+			res.SourcePaths = int64(len(several))
+			return res, &classify.Coded{Code: work.CodeInvalidSpec, Message: fmt.Sprintf("%s@%s has snapshots of %d source paths, such as %s",
+				s.Identity.Username, s.Identity.Hostname, len(several), strings.Join(several[:min(len(several), shownPaths)], ", "))}
+		}
+	}
 	return decide(res, all, s.AsOf, s.Offset)
+}
+
+// byID looks for the one manifest of an id. That it is gone proves little where the identity has others: pinning gives a
+// snapshot another id.
+func byID(ctx context.Context, r *engine.Repository, res *work.ResolveResult, s work.Resolve) (*work.ResolveResult, error) {
+	found, err := r.Load(ctx, s.SnapshotID)
+	switch {
+	case errors.Is(err, engine.ErrSnapshotNotFound):
+		if s.Identity.Username != "" && s.Identity.Hostname != "" {
+			all, err := r.List(ctx, op.Identity(s.Identity))
+			if err != nil {
+				return res, err //nolint:wrapcheck // says what and where
+			}
+			res.Candidates = int64(len(all))
+		}
+		res.Resolution = work.ResolutionAbsent
+		return res, nil
+	case err != nil:
+		return res, err //nolint:wrapcheck // says what and where
+	case !fits(found.Identity, s.Identity):
+		return res, &classify.Coded{Code: work.CodeSnapshotMismatch, Message: fmt.Sprintf(
+			"snapshot %s is filed under %s, and another identity was asked for", s.SnapshotID, found.Identity)}
+	}
+	return fill(res, found), nil
+}
+
+// fits compares what was asked for: an empty part asks for nothing.
+func fits(found engine.Identity, asked work.Identity) bool {
+	return (asked.Username == "" || asked.Username == found.Username) &&
+		(asked.Hostname == "" || asked.Hostname == found.Hostname) &&
+		(asked.Path == "" || asked.Path == found.Path)
+}
+
+// paths are those that snapshots are filed under, sorted.
+func paths(all []engine.Snapshot) []string {
+	var out []string
+	for _, s := range all {
+		if s.Complete() && !slices.Contains(out, s.Identity.Path) {
+			out = append(out, s.Identity.Path)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func check(s work.Resolve) error {
@@ -63,9 +111,6 @@ func check(s work.Resolve) error {
 		return nil
 	case i.Username == "" || i.Hostname == "":
 		return fmt.Errorf("%w: an identity needs a username and a hostname", backend.ErrInvalidSpec)
-	case i.Path == "":
-		// All paths of an identity would be one list, and its newest may be another volume.
-		return fmt.Errorf("%w: an identity needs a source path", backend.ErrInvalidSpec)
 	case s.Offset < 0:
 		return fmt.Errorf("%w: the offset is negative", backend.ErrInvalidSpec)
 	}
