@@ -7,22 +7,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
-	utilexec "k8s.io/client-go/util/exec"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/podexec"
 )
 
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=pods/exec,verbs=get;create
+// +kubebuilder:rbac:groups="",resources=pods/exec,verbs=create
 
 // maxOutput is how much of a command's output is kept: its end.
 const maxOutput = 8 << 10
@@ -68,44 +66,34 @@ func (r *Runner) pod(ctx context.Context, namespace string, by metav1.LabelSelec
 
 // command runs it over a connection of its own, and waits for its exit status.
 func (r *Runner) command(ctx context.Context, pod *corev1.Pod, container string, argv []string) error {
-	cfg := rest.CopyConfig(r.Config)
-	cfg.APIPath, cfg.GroupVersion, cfg.NegotiatedSerializer = "/api", &corev1.SchemeGroupVersion, scheme.Codecs.WithoutConversion()
-	rc, err := rest.RESTClientFor(cfg)
+	c, err := podexec.New(r.Config)
 	if err != nil {
-		return fmt.Errorf("make a client for commands: %w", err)
-	}
-	u := rc.Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{Container: container, Command: argv, Stdout: true, Stderr: true}, scheme.ParameterCodec).URL()
-	executor, err := executorFor(cfg, u)
-	if err != nil {
-		return err
+		return err //nolint:wrapcheck // says what it is
 	}
 	out := &tail{}
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: out, Stderr: out})
-	exit := utilexec.CodeExitError{}
+	code, err := c.Run(ctx, pod, container, argv, remotecommand.StreamOptions{Stdout: out, Stderr: out})
 	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &exit):
-		return failed(out.String(), "workloadExec in pod %s: exit code %d", pod.Name, exit.Code)
-	default:
+	case errors.Is(err, podexec.ErrNoExit):
+		return failed(out.String(), "workloadExec in pod %s: the connection ended before the command did, and nobody knows how it ended", pod.Name)
+	case err != nil:
 		return failed(strings.TrimSpace(out.String()+"\n"+err.Error()), "workloadExec in pod %s: the command could not be run", pod.Name)
+	case code != 0:
+		return failed(out.String(), "workloadExec in pod %s: exit code %d", pod.Name, code)
+	default:
+		return nil
 	}
 }
 
-func executorFor(cfg *rest.Config, u *url.URL) (remotecommand.Executor, error) {
-	e, err := remotecommand.NewWebSocketExecutor(cfg, "GET", u.String())
-	if err != nil {
-		return nil, fmt.Errorf("make a connection for commands: %w", err)
-	}
-	return e, nil
+// tail keeps the end of what is written to it, from two streams at once.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
 }
-
-// tail keeps the end of what is written to it.
-type tail struct{ b []byte }
 
 // Write never fails: a command must not be held up by what it prints.
 func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.b = append(t.b, p...)
 	if over := len(t.b) - maxOutput; over > 0 {
 		t.b = append(t.b[:0], t.b[over:]...)
@@ -113,4 +101,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string { return strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\uFFFD")) }
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.b), "\uFFFD"))
+}

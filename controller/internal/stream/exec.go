@@ -9,23 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/httpstream" //nolint:staticcheck // client-go asks for these very types
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
-	"k8s.io/client-go/transport/spdy"
-	utilexec "k8s.io/client-go/util/exec"
 
 	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/podexec"
 )
 
 const (
@@ -37,26 +30,17 @@ const (
 
 // Exec runs commands through the API server.
 type Exec struct {
-	config  *rest.Config
-	client  *rest.RESTClient
-	codec   runtime.ParameterCodec
+	client  *podexec.Client
 	command work.StreamCommand
 }
 
 // NewExec makes one for a command.
 func NewExec(config *rest.Config, command work.StreamCommand) (*Exec, error) {
-	scheme := runtime.NewScheme()
-	if err := corev1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
-	}
-	cfg := rest.CopyConfig(config)
-	cfg.APIPath, cfg.GroupVersion = "/api", &corev1.SchemeGroupVersion
-	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	client, err := rest.RESTClientFor(cfg)
+	client, err := podexec.New(config)
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, err //nolint:wrapcheck // says what it is
 	}
-	return &Exec{config: cfg, client: client, codec: runtime.NewParameterCodec(scheme), command: command}, nil
+	return &Exec{client: client, command: command}, nil
 }
 
 // Output implements Command.
@@ -92,7 +76,7 @@ func (e *Exec) run(ctx context.Context, argv []string, o remotecommand.StreamOpt
 	defer patience.Stop()
 	for {
 		code, err := e.attempt(ctx, argv, o)
-		if !apierrors.IsForbidden(err) && !errors.Is(err, errForbidden) {
+		if !apierrors.IsForbidden(err) && !errors.Is(err, podexec.ErrForbidden) {
 			return code, err
 		}
 		again := time.NewTimer(askAgain)
@@ -116,21 +100,14 @@ func (e *Exec) attempt(ctx context.Context, argv []string, o remotecommand.Strea
 	if container == "" {
 		container = pod.Spec.Containers[0].Name
 	}
-	u := e.client.Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("exec").VersionedParams(&corev1.PodExecOptions{
-		Container: container, Command: argv, Stdin: o.Stdin != nil, Stdout: o.Stdout != nil, Stderr: o.Stderr != nil,
-	}, e.codec).URL()
-	code, err := e.stream(ctx, u, o)
-	if err != nil {
-		return 0, fmt.Errorf("run the command in container %s of pod %s: %w", container, pod.Name, err)
-	}
-	return code, nil
+	return e.client.Run(ctx, pod, container, argv, o) //nolint:wrapcheck // says what was run
 }
 
 // pod finds the one running pod. Of several, nobody can say which one has the data.
 func (e *Exec) pod(ctx context.Context) (*corev1.Pod, error) {
 	var pods corev1.PodList
-	err := e.client.Get().Namespace(e.command.Namespace).Resource("pods").
-		VersionedParams(&metav1.ListOptions{LabelSelector: e.command.PodSelector}, e.codec).Do(ctx).Into(&pods)
+	err := e.client.REST().Get().Namespace(e.command.Namespace).Resource("pods").
+		VersionedParams(&metav1.ListOptions{LabelSelector: e.command.PodSelector}, e.client.Codec()).Do(ctx).Into(&pods)
 	if err != nil {
 		return nil, fmt.Errorf("list the pods of namespace %s: %w", e.command.Namespace, err)
 	}
@@ -148,82 +125,4 @@ func (e *Exec) pod(ctx context.Context) (*corev1.Pod, error) {
 	default:
 		return nil, fmt.Errorf("%d running pods match %s, and it must be one", len(running), e.command.PodSelector)
 	}
-}
-
-// errNoExit: the connection ended, and how the command ended is not known. client-go takes that for a success.
-var errNoExit = errors.New("the connection ended without the exit status of the command")
-
-// errForbidden: the API server did not let us run the command.
-var errForbidden = errors.New("not permitted")
-
-// stream runs the command over a connection of its own and returns its exit code.
-func (e *Exec) stream(ctx context.Context, u *url.URL, o remotecommand.StreamOptions) (int, error) {
-	transport, upgrader, err := spdy.RoundTripperFor(e.config)
-	if err != nil {
-		return 0, fmt.Errorf("make a connection: %w", err)
-	}
-	w := &watched{Upgrader: upgrader}
-	executor, err := remotecommand.NewSPDYExecutorForTransports(transport, w, http.MethodPost, u)
-	if err != nil {
-		return 0, fmt.Errorf("make a connection: %w", err)
-	}
-	err = executor.StreamWithContext(ctx, o)
-	exit := utilexec.CodeExitError{}
-	switch {
-	case errors.As(err, &exit):
-		return exit.Code, nil
-	case err != nil:
-		return 0, err //nolint:wrapcheck // the caller says what was run
-	case !w.heard.Load():
-		return 0, errNoExit
-	default:
-		return 0, nil
-	}
-}
-
-// watched notes whether anything arrived on the stream for the exit status. Without it an API server or kubelet that goes
-// away in the midst of a dump looks like the good end of a short one.
-type watched struct {
-	spdy.Upgrader
-	heard atomic.Bool
-}
-
-// NewConnection implements spdy.Upgrader.
-func (w *watched) NewConnection(resp *http.Response) (httpstream.Connection, error) {
-	conn, err := w.Upgrader.NewConnection(resp)
-	switch {
-	case err != nil && resp.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("%w: %w", errForbidden, err)
-	case err != nil:
-		return nil, err //nolint:wrapcheck // the caller says what was asked for
-	}
-	return &watchedConnection{Connection: conn, heard: &w.heard}, nil
-}
-
-type watchedConnection struct {
-	httpstream.Connection
-	heard *atomic.Bool
-}
-
-// CreateStream implements httpstream.Connection.
-func (c *watchedConnection) CreateStream(headers http.Header) (httpstream.Stream, error) {
-	s, err := c.Connection.CreateStream(headers)
-	if err != nil || headers.Get(corev1.StreamType) != corev1.StreamTypeError {
-		return s, err //nolint:wrapcheck // it only passes on
-	}
-	return &watchedStream{Stream: s, heard: c.heard}, nil
-}
-
-type watchedStream struct {
-	httpstream.Stream
-	heard *atomic.Bool
-}
-
-// Read implements io.Reader.
-func (s *watchedStream) Read(p []byte) (int, error) {
-	n, err := s.Stream.Read(p)
-	if n > 0 {
-		s.heard.Store(true)
-	}
-	return n, err //nolint:wrapcheck // it is a Reader
 }

@@ -16,12 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"      //nolint:staticcheck // client-go asks for these very types
-	"k8s.io/apimachinery/pkg/util/httpstream/spdy" //nolint:staticcheck // client-go asks for these very types
-	"k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/podexec/wire"
 )
 
 // server answers as an API server does, over the real protocol.
@@ -30,10 +28,8 @@ type server struct {
 	pods []corev1.Pod
 	// refusals is how often a command is not permitted before it is.
 	refusals atomic.Int32
-	// output is what the command writes; end is its status, nil for a connection that ends without.
-	output []byte
-	end    *metav1.Status
-	asked  atomic.Pointer[http.Request]
+	command  wire.Command
+	asked    atomic.Pointer[http.Request]
 }
 
 func pod(name string, phase corev1.PodPhase) corev1.Pod {
@@ -57,34 +53,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.asked.Store(r)
-	if _, err := httpstream.Handshake(r, w, []string{remotecommand.StreamProtocolV4Name}); !assert.NoError(s.t, err) {
-		return
-	}
-	streams := make(chan httpstream.Stream, 4)
-	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(st httpstream.Stream, _ <-chan struct{}) error {
-		streams <- st
-		return nil
-	})
-	if !assert.NotNil(s.t, conn) {
-		return
-	}
-	defer conn.Close()
-	byType := map[string]httpstream.Stream{}
-	for range 3 {
-		st := <-streams
-		byType[st.Headers().Get(corev1.StreamType)] = st
-	}
-	_, _ = byType[corev1.StreamTypeStdout].Write(s.output)
-	_, _ = byType[corev1.StreamTypeStderr].Write([]byte("a word"))
-	if s.end != nil {
-		b, err := json.Marshal(s.end)
-		assert.NoError(s.t, err)
-		_, _ = byType[corev1.StreamTypeError].Write(b)
-	}
-	for _, st := range byType {
-		_ = st.Close()
-	}
-	<-conn.CloseChan() // the client has read all of it
+	assert.NoError(s.t, wire.Serve(w, r, s.command))
 }
 
 func (s *server) answer(w http.ResponseWriter, code int, body any) {
@@ -106,28 +75,25 @@ func (s *server) exec(container string) *Exec {
 // connection that ends without one for a success.
 func TestExecOverTheWire(t *testing.T) {
 	t.Parallel()
-	failed := &metav1.Status{
-		Status: metav1.StatusFailure, Reason: remotecommand.NonZeroExitCodeReason, Message: "command terminated",
-		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: remotecommand.ExitCodeCauseType, Message: "3"}}},
-	}
-	succeeded := &metav1.Status{Status: metav1.StatusSuccess}
+	ends := func(end *metav1.Status) wire.Command { return wire.Command{End: end} }
 	one := []corev1.Pod{pod("db-0", corev1.PodRunning), pod("db-old", corev1.PodSucceeded)}
 	for name, tc := range map[string]struct {
 		server *server
 		code   int
 		fault  string
 	}{
-		"a command that succeeds":       {&server{pods: one, end: succeeded}, 0, ""},
-		"a command that fails":          {&server{pods: one, end: failed}, 3, ""},
+		"a command that succeeds":       {&server{pods: one, command: ends(wire.Exit(0))}, 0, ""},
+		"a command that fails":          {&server{pods: one, command: ends(wire.Exit(3))}, 3, ""},
 		"a connection without an end":   {&server{pods: one}, 0, "the connection ended without the exit status of the command; it said: a word"},
-		"a kubelet that cannot run it":  {&server{pods: one, end: &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Message: "no such container"}}, 0, "no such container"},
+		"a node that is no more":        {&server{pods: one, command: wire.Command{Cut: true}}, 0, "run the command in container db of pod db-0"},
+		"a kubelet that cannot run it":  {&server{pods: one, command: ends(&metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Message: "no such container"})}, 0, "no such container"},
 		"no pod that runs":              {&server{pods: one[1:]}, 0, "no running pod matches app=db"},
 		"more than one pod that runs":   {&server{pods: append(one, pod("db-1", corev1.PodRunning))}, 0, "2 running pods match app=db, and it must be one"},
-		"a permission that comes later": {&server{pods: one, end: succeeded}, 0, ""},
+		"a permission that comes later": {&server{pods: one, command: ends(wire.Exit(0))}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.server.t, tc.server.output = t, payload(1<<20)
+			tc.server.t, tc.server.command.Stdout, tc.server.command.Stderr = t, payload(1<<20), []byte("a word")
 			if name == "a permission that comes later" {
 				tc.server.refusals.Store(1)
 			}
@@ -139,7 +105,7 @@ func TestExecOverTheWire(t *testing.T) {
 			}
 			require.NoError(t, err)
 			assert.Equal(t, Exit{Code: tc.code, Stderr: "a word"}, exit)
-			assert.Equal(t, sum(tc.server.output), sum(out.Bytes()))
+			assert.Equal(t, sum(tc.server.command.Stdout), sum(out.Bytes()))
 			q := tc.server.asked.Load().URL.Query()
 			assert.Equal(t, []string{"pg_dump", "shop"}, q["command"])
 			assert.Equal(t, "db", q.Get("container"), "the pod's first")
@@ -150,7 +116,7 @@ func TestExecOverTheWire(t *testing.T) {
 
 func TestExecInANamedContainer(t *testing.T) {
 	t.Parallel()
-	s := &server{t: t, pods: []corev1.Pod{pod("db-0", corev1.PodRunning)}, end: &metav1.Status{Status: metav1.StatusSuccess}}
+	s := &server{t: t, pods: []corev1.Pod{pod("db-0", corev1.PodRunning)}, command: wire.Command{End: wire.Exit(0)}}
 	_, err := s.exec("sidecar").Output(t.Context(), &bytes.Buffer{})
 	require.NoError(t, err)
 	assert.Equal(t, "sidecar", s.asked.Load().URL.Query().Get("container"))

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kopiur/kopiur/apis/work"
+	"github.com/kopiur/kopiur/controller/internal/podexec"
 )
 
 // local runs commands as processes of this machine, by the same command lines and with the same readers.
@@ -136,7 +137,7 @@ func TestADumpWithoutAGoodEnd(t *testing.T) {
 		"a producer that is killed":     {local{[]string{"sh", "-c", "echo half a dump; kill -9 $$"}}, time.Minute, work.ExitNotRun, "signal: killed"},
 		"a producer that hangs":         {local{[]string{"sh", "-c", "echo half a dump; exec sleep 600"}}, 300 * time.Millisecond, work.ExitNotRun, "did not end within 300ms (workloadExec.timeout)"},
 		"a command that is not there":   {local{[]string{"/no/such/program"}}, time.Minute, work.ExitNotRun, "no such file"},
-		"a connection that breaks":      {broken{errNoExit}, time.Minute, work.ExitNotRun, "without the exit status of the command"},
+		"a connection that breaks":      {broken{podexec.ErrNoExit}, time.Minute, work.ExitNotRun, "without the exit status of the command"},
 		"a pod that cannot be told out": {broken{errors.New("2 running pods match app=db, and it must be one")}, time.Minute, work.ExitNotRun, "it must be one"},
 	} {
 		t.Run(name, func(t *testing.T) {

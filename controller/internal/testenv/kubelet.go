@@ -26,16 +26,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopiur/kopiur/controller/internal/podexec/wire"
 )
 
-// kubelet is a Node whose one talent is to serve logs.
+// kubelet is a Node whose talents are to serve logs, and to pretend that it runs a command.
 type kubelet struct {
 	name   string
 	client client.Client
 	http   *http.Server
 
-	mu   sync.Mutex
-	logs map[string][]byte
+	mu       sync.Mutex
+	logs     map[string][]byte
+	commands map[string]wire.Command
 }
 
 // startKubelet serves on the loopback and registers a Node that leads there.
@@ -52,9 +55,10 @@ func startKubelet(cfg *rest.Config) (*kubelet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the stub kubelet: %w", err)
 	}
-	k := &kubelet{name: "stub-" + random(), client: c, logs: map[string][]byte{}}
+	k := &kubelet{name: "stub-" + random(), client: c, logs: map[string][]byte{}, commands: map[string]wire.Command{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", k.serveLog)
+	mux.HandleFunc("/exec/{namespace}/{pod}/{container}", k.serveExec)
 	k.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := k.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -103,6 +107,26 @@ func (k *kubelet) serveLog(w http.ResponseWriter, r *http.Request) {
 		log = log[:n]
 	}
 	_, _ = w.Write(log)
+}
+
+// setCommand is what every command in a pod does.
+func (k *kubelet) setCommand(namespace, pod string, c wire.Command) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.commands[namespace+"/"+pod] = c
+}
+
+func (k *kubelet) serveExec(w http.ResponseWriter, r *http.Request) {
+	k.mu.Lock()
+	c, ok := k.commands[r.PathValue("namespace")+"/"+r.PathValue("pod")]
+	k.mu.Unlock()
+	if !ok {
+		http.Error(w, "nothing can be run there", http.StatusNotFound)
+		return
+	}
+	if err := wire.Serve(w, r, c); err != nil {
+		fmt.Fprintln(os.Stderr, "API tests: stub kubelet:", err)
+	}
 }
 
 // servingCertificate is one that the API server trusts: issued by the control plane's CA where there is one; envtest's
