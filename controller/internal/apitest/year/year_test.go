@@ -36,6 +36,8 @@ type line struct {
 	// kept are the snapshots that the oracle keeps.
 	kept   []run
 	pruned int
+	// proofs are the policy's verifications.
+	proofs []*proof
 }
 
 type run struct {
@@ -52,6 +54,7 @@ type year struct {
 	repository *kopiurv1.Repository
 	lines      []*line
 	outages    int
+	movers     movers
 }
 
 func newYear(t *testing.T) *year {
@@ -65,6 +68,7 @@ func newYear(t *testing.T) *year {
 		Health: &kopiurv1.HealthSpec{Probe: &kopiurv1.HealthProbe{Enabled: new(false)}},
 	}}
 	y.Mover(func(c testenv.Call) testenv.Play {
+		y.movers.add(c)
 		p := testenv.Succeed(c)
 		if s := p.Result.Snapshot; s != nil {
 			s.EndTime = y.time.Now().UTC().Truncate(time.Second)
@@ -73,21 +77,26 @@ func newYear(t *testing.T) *year {
 		return p
 	})
 	y.Create(testenv.Secret("password", map[string]string{"KOPIA_PASSWORD": "x"}), testenv.Claim("data"), testenv.Claim("mail"), y.repository)
-	y.line("often", "data", often, &kopiurv1.Retention{KeepLatest: new(int32(2)), KeepHourly: new(int32(12)), KeepDaily: new(int32(7)), KeepWeekly: new(int32(4)), KeepMonthly: new(int32(6))})
-	y.line("nightly", "mail", "30 2 * * *", &kopiurv1.Retention{KeepDaily: new(int32(5)), KeepWeekly: new(int32(3)), KeepMonthly: new(int32(12)), KeepAnnual: new(int32(2))})
+	y.line("often", "data", often, &kopiurv1.Retention{KeepLatest: new(int32(2)), KeepHourly: new(int32(12)), KeepDaily: new(int32(7)), KeepWeekly: new(int32(4)), KeepMonthly: new(int32(6))},
+		proof{tier: kopiurv1.VerificationQuick, text: "40 5 * * *"})
+	y.line("nightly", "mail", "30 2 * * *", &kopiurv1.Retention{KeepDaily: new(int32(5)), KeepWeekly: new(int32(3)), KeepMonthly: new(int32(12)), KeepAnnual: new(int32(2))},
+		proof{tier: kopiurv1.VerificationQuick, text: "50 5 * * *"}, proof{tier: kopiurv1.VerificationDeep, text: "50 6 * * 1,4"})
 	y.begin()
 	return y
 }
 
-func (y *year) line(name, claim, cron string, r *kopiurv1.Retention) {
+func (y *year) line(name, claim, cron string, r *kopiurv1.Retention, proofs ...proof) {
 	y.t.Helper()
 	parsed, err := schedule.Parse(cron, y.Namespace+"/"+name)
 	require.NoError(y.t, err)
 	l := &line{cron: parsed, made: map[string]map[string]bool{}}
 	l.policy = &kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kopiurv1.SnapshotPolicySpec{
 		Repository: &kopiurv1.RepositoryRef{Name: "nas"}, CopyMethod: kopiurv1.CopyDirect, Retention: r,
-		Sources: []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: claim}}},
+		Sources: []kopiurv1.Source{{PVC: &kopiurv1.LocalRef{Name: claim}}}, Verification: &kopiurv1.Verification{},
 	}}
+	for i := range proofs {
+		y.proof(l, &proofs[i])
+	}
 	l.schedule = &kopiurv1.SnapshotSchedule{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kopiurv1.SnapshotScheduleSpec{
 		PolicyRef: &kopiurv1.PolicyRef{Name: name}, Schedule: kopiurv1.ScheduleSpec{CronSpec: kopiurv1.CronSpec{Cron: cron}},
 	}}
@@ -104,8 +113,8 @@ func (y *year) begin() {
 	}, testenv.Wait, testenv.Tick)
 }
 
-// TestAYearOfBackups: no run is left out or made twice, nothing is deleted that the oracle keeps and nothing kept that it
-// does not, and in the end everything that was made has an owner or goes by itself (C-1, I-10).
+// TestAYearOfBackups: no run and no verification is left out or made twice, nothing is deleted that the oracle keeps and
+// nothing kept that it does not, and in the end everything that was made has an owner or goes by itself (C-1, I-5, I-10).
 func TestAYearOfBackups(t *testing.T) {
 	t.Parallel()
 	y := newYear(t)
@@ -119,7 +128,7 @@ func TestAYearOfBackups(t *testing.T) {
 		}
 		y.step()
 	}
-	made, kept, pruned := 0, 0, 0
+	made, kept, pruned, verified := 0, 0, 0, y.verified()
 	for _, l := range y.lines {
 		y.Get(l.schedule)
 		assert.Zero(t, l.schedule.Status.ConsecutiveFailures)
@@ -132,7 +141,7 @@ func TestAYearOfBackups(t *testing.T) {
 		assert.Equal(t, l.want, slots, "%s: each run once, and no other", l.policy.Name)
 		made, kept, pruned = made+len(slots), kept+len(l.kept), pruned+l.pruned
 	}
-	t.Logf("%s of simulated time, %d outages: %d backups, %d kept, %d pruned", y.time.Now().Sub(begun).Round(time.Hour), y.outages, made, kept, pruned)
+	t.Logf("%s of simulated time, %d outages: %d backups, %d kept, %d pruned, %d verifications", y.time.Now().Sub(begun).Round(time.Hour), y.outages, made, kept, pruned, verified)
 	y.nothingLeaks(before)
 }
 
@@ -141,9 +150,15 @@ func (y *year) step() {
 	y.t.Helper()
 	now := y.time.Now()
 	var due time.Time
-	for _, l := range y.lines {
-		if at := l.cron.Next(now, time.UTC); due.IsZero() || at.Before(due) {
+	sooner := func(at time.Time) {
+		if at.After(now) && (due.IsZero() || at.Before(due)) {
 			due = at
+		}
+	}
+	for _, l := range y.lines {
+		sooner(l.cron.Next(now, time.UTC))
+		for _, p := range l.proofs {
+			sooner(p.pin)
 		}
 	}
 	for _, l := range y.lines {
@@ -164,9 +179,14 @@ func (y *year) rest() {
 		for _, l := range y.lines {
 			y.restOf(c, l, list.Items)
 		}
+		y.hurry()
 	}, testenv.Wait, 20*time.Millisecond)
+	y.proven()
 	y.sweep()
 }
+
+// hurry lets pass what a controller waits to gather events, or to look again in a moment.
+func (y *year) hurry() { y.time.Step(200 * time.Millisecond) }
 
 func (y *year) restOf(c *assert.CollectT, l *line, all []kopiurv1.Snapshot) {
 	var there []string
