@@ -115,8 +115,10 @@ const (
 	// ReasonNoMatchingIdentity is set on a policy without history where the repository has snapshots under a similar
 	// identity. To take those over, correct spec.identity or sourcePathOverride as the message says; else nothing to do.
 	ReasonNoMatchingIdentity = "NoMatchingIdentity"
-	// ReasonAdoptionSkippedByRetention is set on an event when a snapshot was not adopted, because retention would have
-	// deleted it at once.
+	// ReasonAdoptionSkippedByRetention is set on an event, and on a policy that has taken over nothing else, when snapshots
+	// of its identity stay as they were found: its retention would delete their objects at once, and its
+	// defaultDeletionPolicy keeps their data. They can be restored from. Nothing to do; to have them taken over, widen
+	// spec.retention, set adoption to Ignore, and set it back.
 	ReasonAdoptionSkippedByRetention = "AdoptionSkippedByRetention"
 )
 

@@ -49,6 +49,10 @@ type taking struct {
 	was  kopiurv1.PolicyAdoptionStatus
 	now  kopiurv1.PolicyAdoptionStatus
 	took int
+	// skipped are those that stay rows, because retention would delete their objects at once.
+	skipped int
+	// had are the Snapshots of the policy.
+	had []kopiurv1.Snapshot
 	// after is when to look again.
 	after time.Duration
 	// on is true where any of the repositories lets it adopt; own are its identities there, others what belongs to nobody.
@@ -88,8 +92,9 @@ func (r *Reconciler) adopt(ctx context.Context, obj *kopiurv1.SnapshotPolicy, p 
 		t.now.LastAdoptedCount, t.now.LastAdoptionAt = int64(t.took), r.Clock.Now().UTC().Format(time.RFC3339)
 		logf.FromContext(ctx).Info("Adopting snapshots", "count", t.took)
 	}
+	t.now.SkippedByRetention += int64(t.skipped)
 	if !t.on {
-		t.now.Through = nil // switched on again, it begins anew
+		t.now.Through, t.now.SkippedByRetention = nil, 0 // switched on again, it begins anew
 	}
 	r.sayAdoption(p, v, t)
 	if obj.Status.Adoption != nil || !empty(t.now) {
@@ -106,6 +111,7 @@ func (r *Reconciler) had(ctx context.Context, obj *kopiurv1.SnapshotPolicy, t *t
 	if err := r.Client.List(ctx, &list, client.MatchingFields{mapper.FieldPolicy: key}, client.UnsafeDisableDeepCopy); err != nil {
 		return 0, fmt.Errorf("list the snapshots of policy %s: %w", key, err)
 	}
+	t.had = list.Items
 	n, newest := int64(0), map[string]string{}
 	for i := range list.Items {
 		s := &list.Items[i]
@@ -155,13 +161,14 @@ func (r *Reconciler) adoptFrom(ctx context.Context, obj *kopiurv1.SnapshotPolicy
 		}
 		rows = append(rows, some...)
 	}
-	a := catalog.Adopt(obj, repo.UID, rows, perTurn)
+	a := catalog.Adopt(obj, repo.UID, rows, t.had, perTurn)
 	for _, row := range a.Take {
 		if err := r.takeOver(ctx, obj, row); err != nil {
 			return err
 		}
 	}
 	t.took += len(a.Take)
+	t.skipped += len(a.Skip)
 	if a.More {
 		t.after = nextTurn
 	}
@@ -243,13 +250,26 @@ func (r *Reconciler) takeOver(ctx context.Context, obj *kopiurv1.SnapshotPolicy,
 // say says nothing (acceptance I-4).
 func (r *Reconciler) sayAdoption(p *loop.Patcher, v policy.Verdict, t *taking) {
 	kind := kopiurv1.ConditionHistoryAdopted
+	left := ""
+	if n := t.now.SkippedByRetention; n > 0 {
+		left = fmt.Sprintf("%d snapshots that were in the repository stay as they were found: spec.retention keeps none of them, and spec.defaultDeletionPolicy keeps their data, so that taking them over would change nothing", n)
+	}
+	if t.skipped > 0 {
+		p.Emit(loop.Normal(kopiurv1.ReasonAdoptionSkippedByRetention, actionAdopt, "%s", left))
+	}
 	switch misses := catalog.Nearest(t.own, t.others); {
 	case !t.on:
 	case t.now.TotalAdopted > 0:
-		p.Conditions.True(kind, kopiurv1.ReasonHistoryAdopted, "%d snapshots that were in the repository are this policy's now", t.now.TotalAdopted)
+		text := fmt.Sprintf("%d snapshots that were in the repository are this policy's now", t.now.TotalAdopted)
+		if left != "" {
+			text += "; " + left
+		}
+		p.Conditions.True(kind, kopiurv1.ReasonHistoryAdopted, "%s", text)
 		if t.took > 0 {
 			p.Emit(loop.Normal(kopiurv1.ReasonHistoryAdopted, actionAdopt, "Took over %d snapshots that were in the repository", t.took))
 		}
+	case left != "":
+		p.Conditions.False(kind, kopiurv1.ReasonAdoptionSkippedByRetention, "%s", left)
 	case len(misses) > 0 && v.LastSuccess == "" && t.now.LastScanMatched == 0:
 		p.Conditions.False(kind, kopiurv1.ReasonNoMatchingIdentity, "%s", catalog.Explain(misses))
 		p.EmitChange(kind, loop.Normal(kopiurv1.ReasonNoMatchingIdentity, actionAdopt, "%s", catalog.Explain(misses)))

@@ -52,19 +52,16 @@ func (r *Reconciler) retain(ctx context.Context, obj *kopiurv1.SnapshotPolicy, p
 	if err != nil {
 		return retry(ctx, p, err)
 	}
-	n := 0
-	for _, s := range doomed {
-		if n == perTurn || !there[bucketOf(verdicts, s)] {
-			continue
-		}
+	var gone []*kopiurv1.Snapshot
+	for _, s := range toDelete(verdicts, there, perTurn) {
 		if err := prune.Delete(ctx, r.Client, s, kopiurv1.PrunedByRetention); err != nil {
-			r.pruned(obj, p, doomed[0], n)
+			r.pruned(obj, p, gone)
 			return retry(ctx, p, err)
 		}
-		n++
+		gone = append(gone, s)
 	}
-	r.pruned(obj, p, doomed[0], n)
-	if n < len(doomed) {
+	r.pruned(obj, p, gone)
+	if len(gone) < len(doomed) {
 		return time.Second, nil
 	}
 	return 0, nil
@@ -92,9 +89,11 @@ func (r *Reconciler) newestAreThere(ctx context.Context, verdicts []retention.Ve
 	return out, nil
 }
 
-func bucketOf(verdicts []retention.Verdict, s *kopiurv1.Snapshot) string {
-	i := slices.IndexFunc(verdicts, func(v retention.Verdict) bool { return v.Snapshot == s })
-	return verdicts[i].Bucket
+// toDelete are the oldest that go, no more than limit, of those sources whose newest snapshot is there.
+func toDelete(verdicts []retention.Verdict, there map[string]bool, limit int) []*kopiurv1.Snapshot {
+	sure := slices.DeleteFunc(slices.Clone(verdicts), func(v retention.Verdict) bool { return !there[v.Bucket] })
+	doomed := retention.Doomed(sure)
+	return doomed[:min(len(doomed), limit)]
 }
 
 // unstamp takes the mark off what was about to be deleted when the rules, or a pin, changed.
@@ -111,8 +110,9 @@ func (r *Reconciler) unstamp(ctx context.Context, snapshots []kopiurv1.Snapshot,
 	return nil
 }
 
-// pruned records what was deleted.
-func (r *Reconciler) pruned(obj *kopiurv1.SnapshotPolicy, p *loop.Patcher, first *kopiurv1.Snapshot, n int) {
+// pruned records what was deleted, oldest first.
+func (r *Reconciler) pruned(obj *kopiurv1.SnapshotPolicy, p *loop.Patcher, gone []*kopiurv1.Snapshot) {
+	n := len(gone)
 	if n == 0 {
 		return
 	}
@@ -124,9 +124,9 @@ func (r *Reconciler) pruned(obj *kopiurv1.SnapshotPolicy, p *loop.Patcher, first
 	st.LastPruneAt, st.LastPruneDeleted = r.Clock.Now().UTC().Format(time.RFC3339), int64(n)
 	st.ActiveSnapshotCount = max(st.ActiveSnapshotCount-int64(n), 0)
 	if n == 1 {
-		p.Emit(loop.Normal(kopiurv1.ReasonPruned, actionRetain, "Deleted Snapshot %s, which no rule of spec.retention keeps", first.Name))
+		p.Emit(loop.Normal(kopiurv1.ReasonPruned, actionRetain, "Deleted Snapshot %s, which no rule of spec.retention keeps", gone[0].Name))
 	} else {
-		p.Emit(loop.Normal(kopiurv1.ReasonPruned, actionRetain, "Deleted %d Snapshots that no rule of spec.retention keeps, %s and later ones", n, first.Name))
+		p.Emit(loop.Normal(kopiurv1.ReasonPruned, actionRetain, "Deleted %d Snapshots that no rule of spec.retention keeps, %s and later ones", n, gone[0].Name))
 	}
 }
 

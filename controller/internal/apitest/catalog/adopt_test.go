@@ -4,12 +4,15 @@
 package catalog_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/loop"
@@ -116,6 +119,44 @@ func TestWhatWasKeptIsNotTakenOverAgain(t *testing.T) {
 	l.Change(p, func() { p.Spec.Adoption = kopiurv1.AdoptionAdopt })
 	l.adopted(p, 4)
 	l.eventually(kopiurv1.OriginAdopted, 3)
+}
+
+// D-6: what retention would delete at once stays a row where the policy keeps the data of what it deletes, which is said
+// and counted once.
+func TestWhatRetentionWouldDeleteStaysARow(t *testing.T) {
+	t.Parallel()
+	s := newStore()
+	l := newLab(t, s)
+	ids := s.add(l.identity("web"), 4)
+	first := l.StartController()
+	l.listed("")
+	l.eventually(kopiurv1.OriginDiscovered, 4)
+	first.Stop()
+	p := l.policy("web", func(p *kopiurv1.SnapshotPolicy) {
+		p.Spec.DefaultDeletionPolicy = kopiurv1.DeletionRetain
+		p.Spec.Retention = &kopiurv1.Retention{KeepLatest: new(int32(2))}
+	})
+	l.StartController()
+	l.adopted(p, 2)
+	assert.Equal(t, ids[2:], idsOf(l.eventually(kopiurv1.OriginAdopted, 2)))
+	assert.Equal(t, int64(2), p.Status.Adoption.SkippedByRetention)
+	assert.Contains(t, condition(p.Status.Conditions, kopiurv1.ConditionHistoryAdopted).Message, "2 snapshots that were in the repository stay as they were found")
+	l.settled(p, 2)
+	for _, token := range []string{"one", "two"} {
+		l.again(token)
+		l.Quiet(&l.eventually(kopiurv1.OriginDiscovered, 2)[0], time.Second)
+	}
+	l.Get(p)
+	assert.Equal(t, int64(2), p.Status.Adoption.SkippedByRetention, "they are counted once")
+	assert.Equal(t, ids, s.ids())
+	assert.Len(t, l.snapshots(kopiurv1.OriginAdopted), 2, "none was deleted, to be found again")
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		var events corev1.EventList
+		require.NoError(c, l.Client.List(t.Context(), &events, client.InNamespace(l.Namespace)))
+		assert.True(c, slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+			return e.Reason == kopiurv1.ReasonAdoptionSkippedByRetention && e.InvolvedObject.Name == "web"
+		}))
+	}, testenv.Wait, testenv.Tick)
 }
 
 // TestOwnSnapshotsAreNotAdopted: one that a run made has an object, and when that goes and its data stays, it is a row.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopiur/kopiur/apis/retention"
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
@@ -82,6 +83,8 @@ type Adoption struct {
 	// Take are the rows to take over, the oldest first; More says that there are others.
 	Take []*kopiurv1.Snapshot
 	More bool
+	// Skip are those that stay rows: retention would delete their objects at once, and keep their data.
+	Skip []*kopiurv1.Snapshot
 	// Through are the times to remember once that is done.
 	Through map[string]string
 	// Matched counts rows of the policy's identity, Elsewhere those that are in another namespace and have to be made anew.
@@ -89,9 +92,10 @@ type Adoption struct {
 }
 
 // Adopt picks from the rows that are filed under one of the policy's identities in a repository, no more than limit and
-// what started in the same second as the last of them.
-func Adopt(p *kopiurv1.SnapshotPolicy, repo types.UID, rows []kopiurv1.Snapshot, limit int) Adoption {
+// what started in the same second as the last of them. own are the policy's Snapshots.
+func Adopt(p *kopiurv1.SnapshotPolicy, repo types.UID, rows, own []kopiurv1.Snapshot, limit int) Adoption {
 	a := Adoption{Through: map[string]string{}}
+	var fit []*kopiurv1.Snapshot
 	for i := range rows {
 		s := &rows[i]
 		if !IsRow(s) || s.DeletionTimestamp != nil || s.Status.Snapshot == nil {
@@ -106,22 +110,61 @@ func Adopt(p *kopiurv1.SnapshotPolicy, repo types.UID, rows []kopiurv1.Snapshot,
 			a.Elsewhere++
 			continue
 		}
-		a.Take = append(a.Take, s)
+		fit = append(fit, s)
 	}
-	slices.SortFunc(a.Take, func(x, y *kopiurv1.Snapshot) int {
+	slices.SortFunc(fit, func(x, y *kopiurv1.Snapshot) int {
 		return cmp.Or(strings.Compare(x.Status.Timing.StartTime, y.Status.Timing.StartTime), strings.Compare(x.Name, y.Name))
 	})
-	for n := limit; n < len(a.Take); n++ {
-		if a.Take[n].Status.Timing.StartTime != a.Take[n-1].Status.Timing.StartTime {
-			a.Take, a.More = a.Take[:n], true
+	useless := uselessFor(p, fit, own)
+	for i, s := range fit {
+		if len(a.Take) >= limit && s.Status.Timing.StartTime != fit[i-1].Status.Timing.StartTime {
+			a.More = true
 			break
 		}
-	}
-	for _, s := range a.Take {
+		if useless[s] {
+			a.Skip = append(a.Skip, s)
+		} else {
+			a.Take = append(a.Take, s)
+		}
 		key := ThroughKey(repo, s.Status.Snapshot.Identity.SourcePath)
 		a.Through[key] = max(a.Through[key], s.Status.Timing.StartTime)
 	}
 	return a
+}
+
+// uselessFor are the rows that are not worth taking over: retention would delete the object at once, and as the policy
+// keeps the data of what is deleted, all that came of it would be the row that was there before.
+func uselessFor(p *kopiurv1.SnapshotPolicy, fit []*kopiurv1.Snapshot, own []kopiurv1.Snapshot) map[*kopiurv1.Snapshot]bool {
+	if p.Spec.DefaultDeletionPolicy != kopiurv1.DeletionRetain && p.Spec.DefaultDeletionPolicy != kopiurv1.DeletionOrphan {
+		return nil // what retention does not keep goes from the repository, which is what it is for
+	}
+	all := make([]kopiurv1.Snapshot, 0, len(own)+len(fit))
+	for i := range own {
+		all = append(all, adopted(&own[i], p))
+	}
+	rows := map[string]*kopiurv1.Snapshot{}
+	for _, s := range fit {
+		all = append(all, adopted(s, p))
+		rows[s.Name] = s
+	}
+	out := map[*kopiurv1.Snapshot]bool{}
+	for _, s := range retention.Doomed(retention.Of(p, all)) {
+		if row := rows[s.Name]; row != nil {
+			out[row] = true
+		}
+	}
+	return out
+}
+
+// adopted is what a row is once it is taken over; any other Snapshot stays what it is.
+func adopted(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) kopiurv1.Snapshot {
+	if !IsRow(s) && !Taken(s) {
+		return *s
+	}
+	out := *s.DeepCopy()
+	TakeOver(&out, p)
+	out.Status.Phase, out.Status.Origin = kopiurv1.SnapshotSucceeded, kopiurv1.OriginAdopted
+	return out
 }
 
 // TakeOver makes a row one of the policy. Its status follows: whoever reconciles Snapshots sees the label.

@@ -51,8 +51,56 @@ func TestWhatAPolicyTakesOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := catalog.Adopt(tc.p, nas, []kopiurv1.Snapshot{*tc.row}, 100)
+			a := catalog.Adopt(tc.p, nas, []kopiurv1.Snapshot{*tc.row}, nil, 100)
 			assert.Equal(t, tc.want, len(a.Take) == 1)
+		})
+	}
+}
+
+// D-5, D-6: what retention would delete at once is not taken over where the policy keeps the data of what it deletes: it
+// would be the row again that it was.
+func TestWhatIsNotWorthTakingOver(t *testing.T) {
+	t.Parallel()
+	keeps := func(d kopiurv1.DeletionPolicy, latest int32) func(*kopiurv1.SnapshotPolicy) {
+		return func(p *kopiurv1.SnapshotPolicy) {
+			p.Spec.DefaultDeletionPolicy, p.Spec.Retention = d, &kopiurv1.Retention{KeepLatest: &latest}
+		}
+	}
+	history := []kopiurv1.Snapshot{*row(stored(web, 50)), *row(stored(web, 40)), *row(stored(web, 30))}
+	its := func(hours int) kopiurv1.Snapshot {
+		s := made(stored(web, hours))
+		s.Name, s.Spec.PolicyRef = fmt.Sprint("made-", hours), &kopiurv1.PolicyRef{Name: "web"}
+		return *s
+	}
+	taken := *row(stored(web, 20))
+	catalog.TakeOver(&taken, policy("apps")) // its status follows
+	pin := []kopiurv1.Snapshot{*row(stored(web, 50, pinned)), history[1], history[2]}
+	for name, tc := range map[string]struct {
+		p          *kopiurv1.SnapshotPolicy
+		rows, own  []kopiurv1.Snapshot
+		take, skip []string
+	}{
+		"where it is deleted with its data everything is, and pruned": {policy("apps", keeps("", 2)), history, nil, []string{"k50-web", "k40-web", "k30-web"}, nil},
+		"so it is where the policy says so":                           {policy("apps", keeps(kopiurv1.DeletionDelete, 2)), history, nil, []string{"k50-web", "k40-web", "k30-web"}, nil},
+		"what retention keeps is":                                     {policy("apps", keeps(kopiurv1.DeletionRetain, 2)), history, nil, []string{"k40-web", "k30-web"}, []string{"k50-web"}},
+		"under Orphan as well":                                        {policy("apps", keeps(kopiurv1.DeletionOrphan, 1)), history, nil, []string{"k30-web"}, []string{"k50-web", "k40-web"}},
+		"without retention everything is":                             {policy("apps", func(p *kopiurv1.SnapshotPolicy) { p.Spec.DefaultDeletionPolicy = kopiurv1.DeletionRetain }), history, nil, []string{"k50-web", "k40-web", "k30-web"}, nil},
+		"its own backups count":                                       {policy("apps", keeps(kopiurv1.DeletionRetain, 2)), history, []kopiurv1.Snapshot{its(3), its(2)}, nil, []string{"k50-web", "k40-web", "k30-web"}},
+		"so do those it is about to take over":                        {policy("apps", keeps(kopiurv1.DeletionRetain, 2)), history, []kopiurv1.Snapshot{taken}, []string{"k30-web"}, []string{"k50-web", "k40-web"}},
+		"what is pinned is":                                           {policy("apps", keeps(kopiurv1.DeletionRetain, 1)), pin, nil, []string{"k50-web", "k30-web"}, []string{"k40-web"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := catalog.Adopt(tc.p, nas, tc.rows, tc.own, 100)
+			ids := func(list []*kopiurv1.Snapshot) (out []string) {
+				for _, s := range list {
+					out = append(out, s.Status.Snapshot.KopiaSnapshotID)
+				}
+				return out
+			}
+			assert.Equal(t, tc.take, ids(a.Take))
+			assert.Equal(t, tc.skip, ids(a.Skip))
+			assert.Equal(t, catalog.FoundOf(&history[2]).Start.Format(time.RFC3339), a.Through[catalog.ThroughKey(nas, web.SourcePath)], "none is looked at twice")
 		})
 	}
 }
@@ -119,7 +167,7 @@ func TestAPolicyTakesOverSomeAtATime(t *testing.T) {
 	taken := map[string]bool{}
 	for turn := 0; ; turn++ {
 		require.Less(t, turn, 10)
-		a := catalog.Adopt(p, nas, rows, 100)
+		a := catalog.Adopt(p, nas, rows, nil, 100)
 		for _, s := range a.Take {
 			assert.False(t, taken[s.Name])
 			taken[s.Name] = true
@@ -202,7 +250,7 @@ func look(t *testing.T, p *kopiurv1.SnapshotPolicy, store map[string]work.Catalo
 	for _, s := range objects {
 		rows = append(rows, *s)
 	}
-	a := catalog.Adopt(p, nas, rows, 1000)
+	a := catalog.Adopt(p, nas, rows, nil, 1000)
 	if p.Status.Adoption == nil {
 		p.Status.Adoption = &kopiurv1.PolicyAdoptionStatus{Through: map[string]string{}}
 	}
