@@ -82,6 +82,7 @@ func fresh() *kopiurv1.Repository {
 	return r
 }
 
+// E-5.
 func TestFinishWritesNothingWhenNothingChanged(t *testing.T) {
 	t.Parallel()
 	p, rec := begin(t, settled())

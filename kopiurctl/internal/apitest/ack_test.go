@@ -74,6 +74,7 @@ func ackOf(w *world, r *kopiurv1.Repository) string {
 	return r.Annotations[kopiurv1.AnnotationAllowMassDeletion]
 }
 
+// I-10: TestAckDeletion covers what was shown and nothing later, by the API server's clock.
 func TestAckDeletion(t *testing.T) {
 	t.Parallel()
 	w, nas := incident(t)
@@ -107,7 +108,7 @@ func TestAckDeletion(t *testing.T) {
 	assert.Equal(t, version, nas.ResourceVersion, "the same is not written again")
 }
 
-// A wave that comes after the look is not let go with it.
+// I-10: a wave that comes after the look is not let go with it.
 func TestAckDeletionDoesNotCoverALaterWave(t *testing.T) {
 	t.Parallel()
 	w, nas := incident(t)

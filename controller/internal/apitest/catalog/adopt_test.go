@@ -40,7 +40,8 @@ func (l *lab) settled(p *kopiurv1.SnapshotPolicy, n int64) {
 	}, testenv.Wait, testenv.Tick)
 }
 
-// D-5: history of a policy's identity becomes the policy's, whichever of the two was there first.
+// D-5, E-4: history of a policy's identity becomes the policy's, whichever of the two was there first, and costs nothing
+// afterwards.
 func TestAPolicyTakesItsHistoryOver(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]bool{"a policy that was there before the repository": true, "one that came later": false} {
@@ -159,7 +160,8 @@ func TestWhatRetentionWouldDeleteStaysARow(t *testing.T) {
 	}, testenv.Wait, testenv.Tick)
 }
 
-// TestOwnSnapshotsAreNotAdopted: one that a run made has an object, and when that goes and its data stays, it is a row.
+// D-6: TestOwnSnapshotsAreNotAdopted: one that a run made has an object, and when that goes and its data stays, it is a
+// row.
 func TestOwnSnapshotsAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	s := newStore()
@@ -188,7 +190,7 @@ func TestOwnSnapshotsAreNotAdopted(t *testing.T) {
 	assert.Len(t, s.ids(), 1)
 }
 
-// TestAnAdoptedSnapshotIsDeletedLikeOthers: with its data, by the rules of its policy.
+// D-5: TestAnAdoptedSnapshotIsDeletedLikeOthers: with its data, by the rules of its policy.
 func TestAnAdoptedSnapshotIsDeletedLikeOthers(t *testing.T) {
 	t.Parallel()
 	s := newStore()

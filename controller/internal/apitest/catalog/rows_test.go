@@ -24,7 +24,7 @@ import (
 var laptop = kopiurv1.Identity{Username: "root", Hostname: "laptop", SourcePath: "/home"}
 
 // TestWhatIsFoundHasRows: the first connect lists the repository, each snapshot of somebody else has a row that says
-// what it is, and at rest nothing is written and no mover is started (E-3, E-4).
+// what it is, and at rest nothing is written and no mover is started (C-9, E-3, E-4).
 func TestWhatIsFoundHasRows(t *testing.T) {
 	t.Parallel()
 	s := newStore()

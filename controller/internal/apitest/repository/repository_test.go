@@ -72,6 +72,7 @@ func TestANewRepositoryIsCreatedAndPinned(t *testing.T) {
 	assert.Nil(t, again.Operation.Bootstrap.Create)
 }
 
+// E-5.
 func TestNothingIsWrittenAtRest(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)

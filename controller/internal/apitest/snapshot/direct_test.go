@@ -170,6 +170,7 @@ func (l *lab) atRest() {
 	l.Quiet(l.snapshot, time.Second)
 }
 
+// TestDirectBackup: all that a backup leaves in its status, which is not written again at rest (E-5).
 func TestDirectBackup(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

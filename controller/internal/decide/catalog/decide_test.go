@@ -164,6 +164,7 @@ func TestARow(t *testing.T) {
 	assert.Empty(t, far.OwnerReferences, "an owner in another namespace would be taken for gone")
 }
 
+// J-3.
 func TestNothingIsLostBetweenMovers(t *testing.T) {
 	t.Parallel()
 	page := func(n int, cursor string, e ...work.CatalogEntry) work.Page {

@@ -65,7 +65,7 @@ func TestWhenAProbeStarts(t *testing.T) {
 	}
 }
 
-// The breaker: what failures in a row do to a repository that is in use.
+// C-1: the breaker: what failures in a row do to a repository that is in use.
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	failed := func(n int32) option { return was(kopiurv1.RepositoryReady, time.Hour, n) }

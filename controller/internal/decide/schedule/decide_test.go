@@ -377,7 +377,7 @@ func TestAClockThatIsSetI10(t *testing.T) {
 	assert.Len(t, m.made, before+1)
 }
 
-// TestALookAtTheClock: a timer does not notice that the clock was set, so it is looked at now and then.
+// I-10: TestALookAtTheClock: a timer does not notice that the clock was set, so it is looked at now and then.
 func TestALookAtTheClock(t *testing.T) {
 	t.Parallel()
 	m := newSim(t, "0 2 1 1 *")
