@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kopiur/kopiur/controller/internal/deps"
@@ -22,6 +23,7 @@ type Options struct {
 	StreamImage          string
 	StreamRole           string
 	Namespace            string
+	WatchNamespaces      []string
 	HTTPAddr             string
 	LeaderElect          bool
 	Leader               leader.Config
@@ -77,6 +79,8 @@ func Parse(args []string, getenv func(string) string, out io.Writer) (Options, e
 	text(&o.StreamImage, "stream-image", "KOPIUR_STREAM_IMAGE", "", "image with the helper that runs commands for streams, normally the controller's own; without it there are no streams")
 	text(&o.StreamRole, "stream-role", "KOPIUR_STREAM_ROLE", streamaccess.DefaultRole, "ClusterRole that such helpers are bound to")
 	text(&o.Namespace, "namespace", "KOPIUR_NAMESPACE", "", "namespace of the operator; required")
+	watch := ""
+	text(&watch, "watch-namespaces", "KOPIUR_WATCH_NAMESPACES", "", "namespaces to look after, separated by commas; all where it is empty. ClusterRepositories are looked after in any case")
 	text(&o.HTTPAddr, "http-addr", "KOPIUR_HTTP_ADDR", ":8081", "address of /metrics, /healthz and /readyz")
 	length(&o.Leader.LeaseDuration, "lease-duration", "KOPIUR_LEASE_DURATION", d.LeaseDuration, "how long leadership is good after its last renewal")
 	length(&o.Leader.RenewDeadline, "renew-deadline", "KOPIUR_RENEW_DEADLINE", d.RenewDeadline, "window of one round of renewals")
@@ -114,6 +118,11 @@ func Parse(args []string, getenv func(string) string, out io.Writer) (Options, e
 	}
 	if len(faults) > 0 {
 		return Options{}, faults[0]
+	}
+	for ns := range strings.SplitSeq(watch, ",") {
+		if ns = strings.TrimSpace(ns); ns != "" {
+			o.WatchNamespaces = append(o.WatchNamespaces, ns)
+		}
 	}
 	for _, env := range ignored {
 		if getenv(env) != "" {

@@ -37,6 +37,7 @@ func TestParse(t *testing.T) {
 			assert.Equal(t, 8, o.ReconcileConcurrency)
 			assert.Equal(t, 2, o.WorkerThreads)
 			assert.True(t, o.LeaderElect)
+			assert.Empty(t, o.WatchNamespaces)
 			assert.Equal(t, 15*time.Second, o.Leader.LeaseDuration)
 		}},
 		"the flag wins over the variable": {
@@ -48,6 +49,10 @@ func TestParse(t *testing.T) {
 				assert.False(t, o.LeaderElect)
 			},
 		},
+		"some namespaces and no others": {args: []string{"--watch-namespaces=shop, blog,"}, env: env(), check: func(t *testing.T, o Options) {
+			t.Helper()
+			assert.Equal(t, []string{"shop", "blog"}, o.WatchNamespaces)
+		}},
 		"variables of an older operator are told": {
 			env: env("KOPIUR_MOVER_CLUSTERROLE", "x"),
 			check: func(t *testing.T, o Options) {
