@@ -16,6 +16,7 @@ import (
 
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
+	"github.com/kopiur/kopiur/controller/internal/queue"
 )
 
 // DefaultConcurrency is how many objects of one kind are reconciled at a time. It bounds requests and sockets after a
@@ -59,7 +60,7 @@ type Deps struct {
 	Concurrency int
 	// MaxDeleteJobs over all repositories; 0 is without limit.
 	MaxDeleteJobs int
-	// NewQueue, where it is set, makes the queues.
+	// NewQueue makes the queues where the usual one will not do.
 	NewQueue Queue
 	// SkipNameValidation lets tests run several managers in one process.
 	SkipNameValidation bool
@@ -74,11 +75,15 @@ func (d Deps) ControllerOptions() controller.Options {
 	case n == 0:
 		n = unbounded
 	}
+	newQueue := d.NewQueue
+	if newQueue == nil {
+		newQueue = queue.New
+	}
 	return controller.Options{
 		MaxConcurrentReconciles: n,
 		// A reconciler never returns an error and so never meets the limiter, except after a panic.
 		RateLimiter:        workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute),
-		NewQueue:           d.NewQueue,
+		NewQueue:           newQueue,
 		SkipNameValidation: &d.SkipNameValidation,
 		NeedLeaderElection: new(true),
 		// A request that never ends must not hold one of the few places for ever.

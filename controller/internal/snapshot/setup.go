@@ -34,8 +34,9 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 	c := mgr.GetClient()
 	wake := handler.EnqueueRequestsFromMapFunc
 	b := ctrl.NewControllerManagedBy(mgr).
+		For(&kopiurv1.Snapshot{}, builder.WithPredicates(index.AskedFor())).
 		// A status that we wrote wakes us as well: the turn after it retires the Job and removes the copy.
-		For(&kopiurv1.Snapshot{}, builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		Watches(&kopiurv1.Snapshot{}, index.Afterwards()).
 		Watches(&batchv1.Job{}, index.Coalesced(index.JobOwner(plan.GVK))).
 		Watches(&batchv1.Job{}, r.freed()).
 		Watches(&kopiurv1.Snapshot{}, r.freed()).
