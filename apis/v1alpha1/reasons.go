@@ -214,6 +214,9 @@ const (
 	ReasonNodeLost = "NodeLost"
 	// ReasonJobNameTaken is set where a Job of the derived name belongs to somebody else. Delete or rename it.
 	ReasonJobNameTaken = "JobNameTaken"
+	// ReasonCacheClaimTaken is told in an event where the claim of a cache that is to be kept belongs to somebody else. The work
+	// goes on with a cache that goes with the pod. Rename the claim, or set cache.mode to Ephemeral.
+	ReasonCacheClaimTaken = "CacheClaimTaken"
 	// ReasonSnapshotSucceeded is set when the snapshot is stored completely. Nothing to do.
 	ReasonSnapshotSucceeded = "SnapshotSucceeded"
 	// ReasonSnapshotUnchanged is set when the source equals the previous snapshot and nothing was stored, as asked.

@@ -93,6 +93,9 @@ const (
 	// LabelCredentialsScope with CredentialsScopeClusterRepository says whose they are.
 	LabelCredentialsScope             = prefix + "creds-scope"
 	CredentialsScopeClusterRepository = "cr"
+	// AnnotationCacheOf on the claim of a cache that is kept says what it was made for: repository, size and class. It is
+	// compared as a whole.
+	AnnotationCacheOf = prefix + "cache-of"
 	// AnnotationProjectedFrom names what a copy was made from, AnnotationProjectedAt when it was last used.
 	AnnotationProjectedFrom = prefix + "projected-from"
 	AnnotationProjectedAt   = prefix + "projected-at"

@@ -13,16 +13,6 @@ var pendingKinds = map[string]string{
 		"migrate, or let a second policy back up to the destination",
 }
 
-const noKeptCache = "the cache lives as long as the pod"
-
-// moverPending is what MoverSpec has below the path that leads to it.
-func moverPending(at string) []pendingField {
-	return []pendingField{
-		{path: at + ".cache.mode", only: []any{"Persistent"}, instead: noKeptCache},
-		{path: at + ".cache.storageClassName", instead: noKeptCache},
-	}
-}
-
 func repositoryPending() []pendingField {
 	out := []pendingField{
 		{path: "spec.seed", instead: "nothing is copied, and an empty repository must not be taken for the seeded one; fill the store first and leave seed out", blocks: true},
@@ -32,8 +22,6 @@ func repositoryPending() []pendingField {
 		{path: "spec.maintenance.mover", instead: "the repository is not maintained"},
 		{path: "spec.maintenance.failurePolicy", instead: "the repository is not maintained"},
 		{path: "spec.maintenance.namespace", instead: "the repository is not maintained"},
-		{path: "spec.moverDefaults.cache.mode", only: []any{"Persistent"}, instead: noKeptCache},
-		{path: "spec.moverDefaults.cache.storageClassName", instead: noKeptCache},
 	}
 	return out
 }
@@ -43,15 +31,15 @@ func repositoryPending() []pendingField {
 var pendingFields = map[string][]pendingField{
 	"Repository":        repositoryPending(),
 	"ClusterRepository": repositoryPending(),
-	"SnapshotPolicy": append(moverPending("spec.mover"), []pendingField{
+	"SnapshotPolicy": {
 		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
-	}...),
-	"Snapshot": append(moverPending("spec.mover"), []pendingField{
+	},
+	"Snapshot": {
 		{path: "spec.source.group", instead: "claims are not cut together", blocks: true},
-	}...),
-	"Restore": append(moverPending("spec.mover"), []pendingField{
+	},
+	"Restore": {
 		{path: "spec.target.populator", instead: "use target.pvc or target.pvcRef", blocks: true},
-	}...),
+	},
 }
 
 // severalClaims reports whether a policy has claims that could be cut together.

@@ -37,7 +37,7 @@ func TestNotYetSupported(t *testing.T) {
 		"identity rules are carried out":                       {&kopiurv1.ClusterRepository{}, `{identityDefaults: {cluster: east}}`, nil, nil},
 		"a server warns":                                       {&kopiurv1.Repository{}, `{server: {}}`, nil, []string{"spec.server"}},
 		"another threshold is carried out":                     {&kopiurv1.Repository{}, `{deletionProtection: {threshold: 0}}`, nil, nil},
-		"a persistent cache warns":                             {&kopiurv1.Repository{}, `{moverDefaults: {cache: {mode: Persistent}}}`, nil, []string{"spec.moverDefaults.cache.mode"}},
+		"a cache that is kept is carried out":                  {&kopiurv1.Repository{}, `{moverDefaults: {cache: {mode: Persistent, storageClassName: fast}}}`, nil, nil},
 		"a plain policy asks for nothing":                      {&kopiurv1.SnapshotPolicy{}, `{repository: {name: nas}, sources: [{pvc: {name: data}, readOnly: true}], groupBy: VolumeGroupSnapshot, defaultDeletionPolicy: Delete}`, nil, nil},
 		"claims that are to be cut together warn":              {&kopiurv1.SnapshotPolicy{}, `{sources: [{pvc: {name: a}}, {pvc: {name: b}}], groupBy: VolumeGroupSnapshot}`, nil, []string{"spec.groupBy"}},
 		"claims that are cut one by one ask for nothing":       {&kopiurv1.SnapshotPolicy{}, `{sources: [{pvc: {name: a}}, {pvc: {name: b}}], groupBy: None}`, nil, nil},

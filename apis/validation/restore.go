@@ -162,6 +162,9 @@ func restorePolicy(at *field.Path, s *kopiurv1.RestoreSpec) Findings {
 // restoreMover allows what makes sense where nothing is backed up: there is no claim whose consumer could be looked at.
 func restoreMover(at *field.Path, s *kopiurv1.RestoreSpec) Findings {
 	f := mover(at, s.Mover, inherit{snapshot: true})
+	if m := s.Mover; m != nil && m.Cache != nil && m.Cache.Mode == kopiurv1.CachePersistent {
+		f.warn(at.Child("cache", "mode"), "a restore reads everything once, and its cache goes with its pod: leave mode out")
+	}
 	if m := s.Mover; s.Target.Populator != nil && m != nil && m.InheritSecurityContextFrom != nil && m.InheritSecurityContextFrom.WorkloadSelector != nil {
 		f.forbidden(at.Child("inheritSecurityContextFrom", "workloadSelector"),
 			"no workload runs while its claim is being filled: write snapshot: {}, or securityContext and podSecurityContext")

@@ -215,6 +215,9 @@ func TestRestoreSettings(t *testing.T) {
 		"a mover's resources are amounts": {back(func(s *kopiurv1.RestoreSpec) {
 			s.Mover = &kopiurv1.MoverSpec{Resources: &kopiurv1.Resources{Limits: map[corev1.ResourceName]kopiurv1.Quantity{"memory": "1GB"}}}
 		}), "spec.mover.resources.limits[memory]: Invalid value", ""},
+		"a cache that is kept is of no use to a restore": {back(func(s *kopiurv1.RestoreSpec) {
+			s.Mover = new(caching(kopiurv1.CacheSpec{Mode: kopiurv1.CachePersistent}))
+		}), "", "spec.mover.cache.mode: a restore reads everything once"},
 		"waiting for a snapshot passes":               {back(waiting("10m", 0)), "", ""},
 		"waiting less than the deadline passes":       {back(waiting("10m", 3600)), "", ""},
 		"waiting as long as the deadline is refused":  {back(waiting("1h", 3600)), `spec.policy.waitTimeout: Invalid value: "1h": write less than failurePolicy.activeDeadlineSeconds (3600)`, ""},

@@ -85,6 +85,8 @@ type Request struct {
 	Target                 *Mount
 	// Scratch is a volume that lives as long as the pod, for what is restored only to be looked at.
 	Scratch *Scratch
+	// CacheClaim is the claim of a cache that outlives the mover; where it is empty the cache goes with the pod.
+	CacheClaim string
 	// Stream is the command of a stream, run by a helper beside the mover.
 	Stream *kopiurv1.WorkloadExec
 	// As names the operation in the Job's name; empty takes the operation's own.
@@ -104,7 +106,7 @@ func Build(r Request) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build mover job: %w", err)
 	}
-	cache, err := cacheOf(r)
+	cache, limits, err := cacheOf(r)
 	if err != nil {
 		return nil, fmt.Errorf("build mover job: %w", err)
 	}
@@ -119,9 +121,9 @@ func Build(r Request) (*batchv1.Job, error) {
 	deadline := deadlineOf(r)
 	spec := work.Spec{
 		RequestID:  string(r.subject().GetUID()),
-		Repository: r.told(cache),
+		Repository: r.told(limits),
 		Deadline:   deadline,
-		Operation:  r.withPeer(cache),
+		Operation:  r.withPeer(limits),
 	}
 	text, err := work.EncodeSpec(spec)
 	if err != nil {

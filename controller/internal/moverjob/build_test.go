@@ -171,7 +171,11 @@ func TestBuildGolden(t *testing.T) {
 	load := restore
 	load.Target, load.Stream = nil, &kopiurv1.WorkloadExec{PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, Command: []string{"pg_restore", "--dbname=shop"}}
 	load.Operation = work.Operation{StreamRestore: &work.StreamRestore{SnapshotID: "aabb", FileName: "shop.dump"}}
+	kept := snapshotRequest(onS3(), &kopiurv1.MoverSpec{Cache: &kopiurv1.CacheSpec{Mode: kopiurv1.CachePersistent, Capacity: "8Gi", StorageClassName: "fast"}})
+	kept.CacheClaim = "kopiur-cache-web"
 	for name, req := range map[string]moverjob.Request{
+		"snapshot-kept-cache":           kept,
+		"snapshot-cache-of-a-class":     snapshotRequest(onS3(), &kopiurv1.MoverSpec{Cache: &kopiurv1.CacheSpec{Capacity: "8Gi", StorageClassName: "fast"}}),
 		"snapshot-stream":               stream,
 		"restore-stream":                load,
 		"snapshot-block":                block,

@@ -25,44 +25,6 @@ const ScratchVolume = "scratch"
 // tmpDir is the only writable folder of a mover besides cache, work folder and target.
 const tmpDir = "/tmp"
 
-// cacheOf merges the cache settings field by field.
-func cacheOf(r Request) (work.Cache, error) {
-	var out work.Cache
-	lay := func(field string, c *kopiurv1.CacheSpec) error {
-		if c == nil {
-			return nil
-		}
-		if c.Capacity != "" {
-			q, err := c.Capacity.Parse()
-			if err != nil {
-				return fmt.Errorf("%s.cache.capacity: %w", field, err)
-			}
-			out.CapacityBytes = q.Value()
-		}
-		if c.ContentCacheSizeMB > 0 {
-			out.ContentLimitBytes = c.ContentCacheSizeMB << 20
-		}
-		if c.MetadataCacheSizeMB > 0 {
-			out.MetadataLimitBytes = c.MetadataCacheSizeMB << 20
-		}
-		return nil
-	}
-	if d := r.Repository.Spec.MoverDefaults; d != nil {
-		if err := lay("moverDefaults", d.Cache); err != nil {
-			return out, err
-		}
-	}
-	for _, m := range r.Layers {
-		if m == nil {
-			continue
-		}
-		if err := lay("mover", m.Cache); err != nil {
-			return out, err
-		}
-	}
-	return out, nil
-}
-
 // mountList collects volumes and refuses mounts that would hide one another.
 type mountList struct {
 	volumes []corev1.Volume
@@ -104,7 +66,7 @@ func nested(a, b string) bool {
 
 // volumesOf lists every volume of the pod. Secrets are mounted whole and optional: a missing key or Secret is then named
 // by the mover in a result instead of wedging the pod.
-func volumesOf(r Request, cache work.Cache) (mountList, error) {
+func volumesOf(r Request, cache corev1.VolumeSource) (mountList, error) {
 	var l mountList
 	secretMode := int32(0o440)
 	if r.publishesReadWrite() {
@@ -122,11 +84,7 @@ func volumesOf(r Request, cache work.Cache) (mountList, error) {
 		tmp = corev1.StorageMediumMemory // rclone.conf lies there, with the remote's keys in it
 	}
 	l.add("the temporary folder", "tmp", tmpDir, false, emptyDir(new(resource.MustParse("256Mi")), tmp))
-	var size *resource.Quantity
-	if cache.CapacityBytes > 0 {
-		size = resource.NewQuantity(cache.CapacityBytes, resource.BinarySI)
-	}
-	l.add("the cache", "cache", work.CacheDir, false, emptyDir(size, ""))
+	l.add("the cache", "cache", work.CacheDir, false, cache)
 	repositoryVolumes(&l, r)
 	if m := r.Source; m != nil {
 		if m.Claim != "" && m.Claim == r.Repository.Needs().Claim {
@@ -161,12 +119,17 @@ func (s Scratch) source(r Request) corev1.VolumeSource {
 	if s.Size == nil {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	}
+	return ephemeral(r, *s.Size, s.StorageClass)
+}
+
+// ephemeral is a claim of the pod's own, which goes with it.
+func ephemeral(r Request, size resource.Quantity, class string) corev1.VolumeSource {
 	spec := corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *s.Size}},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: size}},
 	}
-	if s.StorageClass != "" {
-		spec.StorageClassName = &s.StorageClass
+	if class != "" {
+		spec.StorageClassName = &class
 	}
 	return corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{

@@ -17,6 +17,7 @@ import (
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/connect"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
@@ -26,6 +27,8 @@ type scope struct {
 	s    subject
 	w    world
 	plan connect.Plan
+	// cache of the look that was started.
+	cache keptcache.Verdict
 }
 
 // act does all writes but the status, which the patcher writes when this returns.
@@ -45,6 +48,9 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, s subject, w worl
 	}
 	say(p, s, sc.plan)
 	announce(p, s, sc.plan)
+	if v := sc.cache; v.Reason != "" {
+		p.Emit(loop.Warning(v.Reason, action, "%s", v.Message))
+	}
 	if sc.plan.Tripped {
 		p.Count(breakerTrips.WithLabelValues(labels(s.repo.Ref)...).Inc)
 	}
@@ -111,6 +117,9 @@ func (r *Reconciler) start(ctx context.Context, sc *scope) error {
 	} else if b != nil && b.FailurePolicy != nil {
 		req.FailurePolicy.BackoffLimit = b.FailurePolicy.BackoffLimit
 	}
+	if err := r.keepCache(ctx, sc, &req); err != nil {
+		return fmt.Errorf("attempt %d: %w", n, err)
+	}
 	job, err := moverjob.Build(req)
 	if err != nil {
 		return fmt.Errorf("attempt %d: %w", n, err)
@@ -124,6 +133,27 @@ func (r *Reconciler) start(ctx context.Context, sc *scope) error {
 	}
 	sc.plan.Status.Job.Name = job.Name
 	sc.w.listing.job, sc.w.listing.token = job.Name, sc.w.input.Listing.Token
+	return nil
+}
+
+// keepCache lets a look use what earlier ones have fetched, where moverDefaults.cache is kept: with a cold cache a connect
+// takes as long as the index is large (acceptance C-3).
+func (r *Reconciler) keepCache(ctx context.Context, sc *scope, req *moverjob.Request) error {
+	c := moverjob.KeepsCache(sc.s.repo)
+	if c == nil {
+		return nil
+	}
+	v, err := r.caches.Take(ctx, r.Client, keptcache.OfRepository(sc.s.obj, r.kind.gvk(), sc.s.repo, *c), sc.s.obj.GetUID(), r.Clock.Now())
+	if err == nil {
+		err = keptcache.Apply(ctx, r.Client, v)
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return nil // not in the cache yet: the next look
+	}
+	if err != nil {
+		return fmt.Errorf("keep the cache: %w", err)
+	}
+	req.CacheClaim, sc.cache = v.Claim, v
 	return nil
 }
 

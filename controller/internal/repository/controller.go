@@ -22,6 +22,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/index"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
@@ -31,12 +32,14 @@ import (
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=create;delete
 
 // Reconciler of one of the two kinds.
 type Reconciler struct {
 	deps.Deps
 	kind     kind
 	listings listings
+	caches   keptcache.Ledger
 }
 
 // Setup adds the reconcilers of both kinds.

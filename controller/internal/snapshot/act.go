@@ -22,6 +22,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/nudge"
@@ -222,6 +223,11 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 		s.plan.Reason, s.plan.Message, s.plan.After = v.Reason, v.Message, nameRecheck
 		return s.wait()
 	}
+	if err := keptcache.Apply(ctx, r.Client, s.w.Cache); apierrors.IsAlreadyExists(err) {
+		return loop.Wait{After: cacheLag, Reason: kopiurv1.ReasonMoverStarting, Message: plan.Starting}
+	} else if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
 	switch err := moverjob.Ensure(ctx, r.Client, job.DeepCopy()); {
 	case err == nil:
 	case errors.Is(err, moverjob.ErrNameTaken):
@@ -243,6 +249,9 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 		s.set(*c)
 	}
 	s.patcher.Emit(startedEvent(s.plan))
+	if v := s.w.Cache; v.Reason != "" {
+		s.patcher.Emit(loop.Warning(v.Reason, actionSnapshot, "%s", v.Message))
+	}
 	return loop.Wait{After: moverjob.StartupDeadline(s.obj.Spec.FailurePolicy), Reason: kopiurv1.ReasonMoverStarting, Message: plan.Starting}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/hooks"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/streamaccess"
 )
@@ -49,6 +50,7 @@ type Reconciler struct {
 	// may be absent from the cluster or appear later.
 	watchStaged func() error
 	pool        pool
+	caches      keptcache.Ledger
 	hooks       *hooks.Runner
 	streams     *streamaccess.Granter
 	watching    sync.Mutex

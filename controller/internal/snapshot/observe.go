@@ -267,6 +267,12 @@ func (r *Reconciler) look(ctx context.Context, w *plan.World, ask plan.Ask) erro
 			return fmt.Errorf("observe: %w", err)
 		}
 		w.Slot = v
+	case plan.AskCache:
+		v, err := r.caches.Take(ctx, r.Client, *plan.KeptCacheOf(*w), s.UID, r.Clock.Now())
+		if err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+		w.Cache = v
 	case plan.AskClaimEvent:
 		if w.StagedClaim != nil {
 			w.ClaimEvent = r.newestWarning(ctx, w.StagedClaim)

@@ -19,6 +19,7 @@ import (
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
 
@@ -107,6 +108,16 @@ func Layers(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) []*kopiurv1.MoverS
 	return []*kopiurv1.MoverSpec{p.Spec.Mover, s.Spec.Mover}
 }
 
+// KeptCacheOf is the claim that a backup's cache is to be kept in, nil where it goes with the pod. A pod without fsGroup could
+// not write to one.
+func KeptCacheOf(w World) *keptcache.Wish {
+	c := moverjob.KeepsCache(*w.Repository, Layers(w.Snapshot, w.Policy)...)
+	if c == nil || SourceOf(w.Snapshot, w.Policy).PublishesReadWrite() {
+		return nil
+	}
+	return new(keptcache.OfPolicy(w.Policy, *w.Repository, *c))
+}
+
 // RecordedOf is whom the mover runs as.
 func RecordedOf(w World) kopiurv1.Recorded {
 	r := w.Repository
@@ -174,6 +185,7 @@ func build(w World, attempt int32) (*batchv1.Job, error) {
 		Layers:        Layers(s, p),
 		FailurePolicy: s.Spec.FailurePolicy,
 		Source:        &mount,
+		CacheClaim:    w.Cache.Claim,
 		Labels:        map[string]string{kopiurv1.LabelPolicy: kopiurv1.LabelValue(p.Name)},
 	})
 	if err != nil {
@@ -201,6 +213,7 @@ func buildStream(w World, attempt int32, source kopiurv1.StreamSource, id kopiur
 		Layers:        Layers(s, p),
 		FailurePolicy: s.Spec.FailurePolicy,
 		Stream:        &source.WorkloadExec,
+		CacheClaim:    w.Cache.Claim,
 		Labels:        map[string]string{kopiurv1.LabelPolicy: kopiurv1.LabelValue(p.Name)},
 	})
 	if err != nil {

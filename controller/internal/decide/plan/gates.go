@@ -502,7 +502,12 @@ func (g *walk) choose() (staging.Choice, bool) {
 	return choice, false
 }
 
-func (g *walk) start() { g.p.Action, g.p.Phase, g.done = Start, kopiurv1.SnapshotPending, true }
+func (g *walk) start() {
+	if KeptCacheOf(g.w) != nil && g.ask(AskCache) {
+		return
+	}
+	g.p.Action, g.p.Phase, g.done = Start, kopiurv1.SnapshotPending, true
+}
 
 func find(list []metav1.Condition, kind string) *metav1.Condition {
 	for i := range list {

@@ -15,6 +15,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/slots"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
 
@@ -41,6 +42,8 @@ const (
 	AskAttachment
 	// AskSlot: whether this run may start beside the others.
 	AskSlot
+	// AskCache: the claim of a cache that is kept.
+	AskCache
 )
 
 // World is one Snapshot and what it depends on. A nil object does not exist.
@@ -93,6 +96,8 @@ type World struct {
 	// Neighbours are the pods of the namespace that are no movers.
 	Neighbours []corev1.Pod
 	Slot       slots.Verdict
+	// Cache is which claim the mover's cache is kept in.
+	Cache keptcache.Verdict
 	// ClusterLimit is how many runs the controller allows at a time; 0 is no limit.
 	ClusterLimit int
 }
