@@ -45,6 +45,9 @@ const (
 	// ReasonInheritPinnedNoUID is set when the pod names no user: that of its image is not known. Set
 	// mover.securityContext.runAsUser.
 	ReasonInheritPinnedNoUID = "InheritPinnedNoUid"
+	// ReasonFSGroupIgnoredOnNFS is set where a mover of an NFS export is given an fsGroup and no user. The backup runs. Set
+	// mover.securityContext.runAsUser, or add the group to mover.podSecurityContext.supplementalGroups.
+	ReasonFSGroupIgnoredOnNFS = "FSGroupIgnoredOnNFS"
 	// ReasonInheritOverridden is set when policy, Snapshot or Restore name another user, or ask for root. Theirs was used.
 	ReasonInheritOverridden = "InheritOverridden"
 	// ReasonSlotAvailable is set when a slot is reserved for the run. Nothing to do.

@@ -322,6 +322,31 @@ func (g *walk) privilege() {
 		return
 	}
 	g.pass(kind, v.Reason, "%s", v.Message)
+	g.groups()
+}
+
+// groups warns where the only thing that is said about whom the mover runs as means nothing: a server of NFS goes by uid and
+// groups of whoever asks, and the kubelet changes no groups there (acceptance F-8).
+func (g *walk) groups() {
+	if SourceOf(g.w.Snapshot, g.w.Policy).NFS == nil {
+		return
+	}
+	var group *int64
+	for _, l := range moverjob.LayersOf(*g.w.Repository, g.w.Inherited, Layers(g.w.Snapshot, g.w.Policy)...) {
+		if l.Names() {
+			return
+		}
+		if l.Pod != nil && l.Pod.FSGroup != nil {
+			group = l.Pod.FSGroup
+		}
+	}
+	if group != nil {
+		g.p.Conditions = append(g.p.Conditions, metav1.Condition{
+			Type: kopiurv1.ConditionSecurityContextCompatible, Status: metav1.ConditionUnknown, Reason: kopiurv1.ReasonFSGroupIgnoredOnNFS,
+			Message: fmt.Sprintf("fsGroup %d changes nothing on an NFS export, whose server goes by uid and groups: set mover.securityContext.runAsUser, "+
+				"or add the group to mover.podSecurityContext.supplementalGroups", *group),
+		})
+	}
 }
 
 // use keeps a mover from hanging Pending beside the only pod that a ReadWriteOncePod claim admits (acceptance A-9).
