@@ -110,8 +110,10 @@ func TestSelectedClaims(t *testing.T) {
 	require.Len(t, second, 1)
 	l.snapshot = second[0]
 	l.succeeds()
-	l.Get(l.policy)
-	assert.Equal(t, int64(3), l.policy.Status.Retention.ActiveSnapshotCount, "the stored data of claims that are gone stays")
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		l.GetC(c, l.policy)
+		assert.Equal(c, int64(3), l.policy.Status.Retention.ActiveSnapshotCount, "the stored data of claims that are gone stays")
+	}, testenv.Wait, testenv.Tick)
 
 	l.snapshot = &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "by-hand"}, Spec: *second[0].Spec.DeepCopy()}
 	l.snapshot.Spec.Source.Target.PVC.Name = "web"
