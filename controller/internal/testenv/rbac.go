@@ -10,11 +10,15 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kopiur/kopiur/controller/setup"
 )
 
 // permissions are those the chart grants the controller, bound to a user that the controllers of tests work as. A verb
@@ -33,8 +37,8 @@ func grant(cfg *rest.Config) (*permissions, error) {
 	}
 	var rules, more struct {
 		ClusterRole []rbacv1.PolicyRule `json:"clusterRole"`
+		Role        []rbacv1.PolicyRule `json:"role"`
 	}
-	// The role in the operator's own namespace is left out: a test's controller takes part in no election.
 	if err := yaml.Unmarshal(b, &rules); err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
@@ -59,6 +63,8 @@ func grant(cfg *rest.Config) (*permissions, error) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
 		},
+		// What it may do in its own namespace only: see Env.Operator.
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name + "-own"}, Rules: rules.Role},
 		// The chart's other ClusterRole, which the controller binds for helpers of streams.
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name + "-stream-mover"}, Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
@@ -73,6 +79,38 @@ func grant(cfg *rest.Config) (*permissions, error) {
 		}
 	}
 	return p, nil
+}
+
+// Operator is what the operator's own process works with in the test's namespace, its Lease for one.
+func (e *Env) Operator() *rest.Config {
+	e.T.Helper()
+	p := server.role
+	require.NoError(e.T, client.IgnoreAlreadyExists(p.client.Create(e.T.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: p.user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: p.user + "-own"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: p.user}},
+	})))
+	cfg := p.limit(e.Config)
+	c, err := client.New(cfg, client.Options{})
+	require.NoError(e.T, err)
+	// The API server learns of the binding by a watch, and an elector that is refused ends.
+	require.Eventually(e.T, func() bool {
+		ask := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: e.Namespace, Verb: "update", Group: "coordination.k8s.io", Resource: "leases",
+		}}}
+		return c.Create(e.T.Context(), ask) == nil && ask.Status.Allowed
+	}, Wait, Tick)
+	return cfg
+}
+
+// Permitted is a client that may do what the controller may, and nothing else.
+func (e *Env) Permitted() client.Client {
+	e.T.Helper()
+	cfg := server.role.limit(e.Config)
+	cfg.UserAgent = e.agent()
+	c, err := client.New(cfg, client.Options{Scheme: setup.Scheme()})
+	require.NoError(e.T, err)
+	return c
 }
 
 // streamRole is the ClusterRole of the helpers of streams.

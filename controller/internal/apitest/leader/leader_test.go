@@ -72,10 +72,11 @@ func leads(t *testing.T, r *replica) {
 func TestTwoReplicas(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)
+	own := env.Operator()
 	var together atomic.Int32
-	a := start(t, env.Config, env.Namespace, "pod-a", &together)
+	a := start(t, own, env.Namespace, "pod-a", &together)
 	leads(t, a)
-	b := start(t, env.Config, env.Namespace, "pod-b", &together)
+	b := start(t, own, env.Namespace, "pod-b", &together)
 
 	// A graceful end hands over at once, not after the Lease has run out.
 	began := time.Now()
@@ -85,7 +86,7 @@ func TestTwoReplicas(t *testing.T) {
 	assert.Less(t, time.Since(began), 2*time.Second)
 
 	// The former leader comes back and stands by.
-	again := start(t, env.Config, env.Namespace, "pod-a", &together)
+	again := start(t, own, env.Namespace, "pod-a", &together)
 	client := leasesOf(t, env)
 	before := lease(t, client)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {

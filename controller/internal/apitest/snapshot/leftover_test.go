@@ -40,7 +40,7 @@ func TestLeftConfigMapsAreSweptE2(t *testing.T) {
 	}}
 	l.Create(l.password, l.repository, user)
 	sweep := func(after time.Duration) int {
-		s := &leftover.Sweeper{Client: l.Client, Live: l.Client, Clock: testclock.NewFakeClock(user.CreationTimestamp.Add(after)), Namespaces: []string{l.Namespace}}
+		s := &leftover.Sweeper{Client: l.Permitted(), Live: l.Permitted(), Clock: testclock.NewFakeClock(user.CreationTimestamp.Add(after)), Namespaces: []string{l.Namespace}}
 		n, err := s.Sweep(t.Context())
 		require.NoError(t, err)
 		return n

@@ -80,7 +80,7 @@ func TestCredentialsAreCopiedOnceE1E2(t *testing.T) {
 	}
 
 	sweep := func(after time.Duration) int {
-		s := &projection.Sweeper{Client: l.Client, Live: l.Client, Clock: testclock.NewFakeClock(copies[0].CreationTimestamp.Add(after)), Namespaces: []string{l.Namespace}}
+		s := &projection.Sweeper{Client: l.Permitted(), Live: l.Permitted(), Clock: testclock.NewFakeClock(copies[0].CreationTimestamp.Add(after)), Namespaces: []string{l.Namespace}}
 		n, err := s.Sweep(t.Context())
 		require.NoError(t, err)
 		return n
