@@ -77,6 +77,8 @@ const (
 const (
 	// ConditionLeaseOwned: this Maintenance is the registered owner of the repository's maintenance.
 	ConditionLeaseOwned = "LeaseOwned"
+	// ConditionPruned is False where spec.pruning was not carried out by the last run.
+	ConditionPruned = "Pruned"
 	// ConditionIdentityOverlap: the destination has snapshots of a selected identity that are no copies.
 	ConditionIdentityOverlap = "IdentityOverlap"
 )

@@ -322,6 +322,20 @@ const (
 	ReasonWaitingForSourceRepository = "WaitingForSourceRepository"
 	// ReasonWaitingForDestinationRepository is the same for destinationRef.
 	ReasonWaitingForDestinationRepository = "WaitingForDestinationRepository"
+	// ReasonReplicationScheduled is set while nothing is to be done before the time in status.nextScheduledAt.
+	ReasonReplicationScheduled = "ReplicationScheduled"
+	// ReasonReplicating is set while a mover copies. status.progress says how far it is.
+	ReasonReplicating = "Replicating"
+	// ReasonReplicated is set when a run copied what was to be copied. status.lastRun has the numbers. Nothing to do.
+	ReasonReplicated = "Replicated"
+	// ReasonReplicationFailed is set when a run failed. status.failure has the mover's words; the message says when it is
+	// tried again.
+	ReasonReplicationFailed = "ReplicationFailed"
+	// ReasonPruningHeld is set where a run deleted no copies although spec.pruning asks for it, because it did not get to
+	// see all that the source holds. Nothing to do: the next run that does deletes what is to be deleted.
+	ReasonPruningHeld = "PruningHeld"
+	// ReasonNoIdentityOverlap is set when all snapshots of the selected identities in the destination are copies.
+	ReasonNoIdentityOverlap = "NoIdentityOverlap"
 	// ReasonDestinationReadOnly is set where the repository of destinationRef has mode ReadOnly. Name another.
 	ReasonDestinationReadOnly = "DestinationReadOnly"
 	// ReasonNoIdentitiesMatched is set where spec.selection selects none of the source's identities. Nothing was copied:

@@ -131,6 +131,32 @@ type SnapshotReplicationRun struct {
 	Pruned int64 `json:"pruned,omitempty"`
 }
 
+// ReplicationTrigger is schedule or manual.
+// +kubebuilder:validation:Enum=schedule;manual
+type ReplicationTrigger string
+
+// What starts a run.
+const (
+	TriggerSchedule ReplicationTrigger = "schedule"
+	TriggerManual   ReplicationTrigger = "manual"
+)
+
+// SnapshotReplicationTurn is one run. It may take several Jobs: each tells of as many copies as its log holds.
+type SnapshotReplicationTurn struct {
+	// slot is the time that the run was due, or asked for.
+	Slot string `json:"slot"`
+	// trigger of the run.
+	Trigger ReplicationTrigger `json:"trigger"`
+	// part is the number of its Job.
+	Part int32 `json:"part"`
+	// cursor is where this part goes on.
+	// +optional
+	Cursor string `json:"cursor,omitempty"`
+	// startedAt is when the run began.
+	// +optional
+	StartedAt string `json:"startedAt,omitempty"`
+}
+
 // SnapshotReplicationStatus is what Kopiur did.
 type SnapshotReplicationStatus struct {
 	// conditions of the replication.
@@ -153,6 +179,21 @@ type SnapshotReplicationStatus struct {
 	// nextScheduledAt is when the next run is due.
 	// +optional
 	NextScheduledAt string `json:"nextScheduledAt,omitempty"`
+	// schedule that nextScheduledAt was computed by.
+	// +optional
+	Schedule string `json:"schedule,omitempty"`
+	// run that is under way.
+	// +optional
+	Run *SnapshotReplicationTurn `json:"run,omitempty"`
+	// progress of its mover, or of the last one.
+	// +optional
+	Progress *Progress `json:"progress,omitempty"`
+	// consecutiveFailures since the last success.
+	// +optional
+	ConsecutiveFailures int32 `json:"consecutiveFailures,omitempty"`
+	// resolvedCredentialVersion is opaque: a run that failed for good is tried again when it changes.
+	// +optional
+	ResolvedCredentialVersion string `json:"resolvedCredentialVersion,omitempty"`
 	// manualRun that was asked for last.
 	// +optional
 	ManualRun *ManualRun `json:"manualRun,omitempty"`

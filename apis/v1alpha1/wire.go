@@ -83,6 +83,9 @@ const (
 	AnnotationMaintenanceSlot = prefix + "maintenance-slot"
 	AnnotationReplicationSlot = prefix + "replication-slot"
 
+	// AnnotationCopiedFromID on a copy is the unique id of the repository that holds, or held, the original.
+	AnnotationCopiedFromID = prefix + "copied-from-id"
+
 	// OriginReplicated is the origin of a copy.
 	OriginReplicated = "replicated"
 )

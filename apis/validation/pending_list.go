@@ -9,8 +9,6 @@ var pendingKinds = map[string]string{
 		"store; until it does, run kopia maintenance run --full against the repository from one machine",
 	"RepositoryReplication": "this version of Kopiur does not copy repositories: the destination is left as it is; until it does, copy the store with kopia " +
 		"repository sync-to, or with the store's own replication",
-	"SnapshotReplication": "this version of Kopiur does not copy snapshots: the destination is left as it is; until it does, copy them with kopia snapshot " +
-		"migrate, or let a second policy back up to the destination",
 }
 
 func repositoryPending() []pendingField {

@@ -44,6 +44,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/restore"
 	"github.com/kopiur/kopiur/controller/internal/snapshot"
 	"github.com/kopiur/kopiur/controller/internal/snapshotpolicy"
+	"github.com/kopiur/kopiur/controller/internal/snapshotreplication"
 	"github.com/kopiur/kopiur/controller/internal/snapshotschedule"
 	"github.com/kopiur/kopiur/controller/internal/streamaccess"
 )
@@ -96,6 +97,7 @@ var reconcilers = []func(ctrl.Manager, deps.Deps) error{
 	restore.Setup,
 	snapshot.Setup,
 	snapshotpolicy.Setup,
+	snapshotreplication.Setup,
 	snapshotschedule.Setup,
 }
 

@@ -31,6 +31,8 @@ func find(ctx context.Context, c client.Reader, kind mapper.Kind, field, value s
 		list = &kopiurv1.RestoreList{}
 	case mapper.KindSnapshotSchedule:
 		list = &kopiurv1.SnapshotScheduleList{}
+	case mapper.KindSnapshotReplication:
+		list = &kopiurv1.SnapshotReplicationList{}
 	default:
 		return nil, fmt.Errorf("find %s: no such kind", kind)
 	}

@@ -59,6 +59,8 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.Restore{}, mapper.FieldSnapshot, keys(mapper.RestoreSnapshotOf)},
 		{&kopiurv1.Restore{}, mapper.FieldRepository, keys(mapper.RestoreRepositoryOf)},
 		{&kopiurv1.Restore{}, mapper.FieldAwaits, keys(mapper.RestoreAwaits)},
+		{&kopiurv1.SnapshotReplication{}, mapper.FieldRepository, keys(mapper.SnapshotReplicationRepositories)},
+		{&kopiurv1.SnapshotReplication{}, mapper.FieldAwaits, keys(mapper.SnapshotReplicationAwaits)},
 	} {
 		if err := ix.IndexField(ctx, f.obj, f.field, f.keys); err != nil {
 			return fmt.Errorf("index %T by %s: %w", f.obj, f.field, err)

@@ -23,8 +23,8 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
-// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=maintenances;repositoryreplications;snapshotreplications,verbs=get;list;watch
-// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=maintenances/status;repositoryreplications/status;snapshotreplications/status,verbs=patch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=maintenances;repositoryreplications,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=maintenances/status;repositoryreplications/status,verbs=patch
 
 // action is what Kopiur does in every event of this package.
 const action = "Reconcile"
@@ -56,9 +56,6 @@ func kinds() []kind {
 			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, false}
 		}),
 		of(func() *kopiurv1.RepositoryReplication { return &kopiurv1.RepositoryReplication{} }, func(o *kopiurv1.RepositoryReplication) view {
-			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, o.Spec.Suspend}
-		}),
-		of(func() *kopiurv1.SnapshotReplication { return &kopiurv1.SnapshotReplication{} }, func(o *kopiurv1.SnapshotReplication) view {
 			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, o.Spec.Suspend}
 		}),
 	}

@@ -18,6 +18,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/catalog"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
+	"github.com/kopiur/kopiur/controller/internal/decide/snapshotreplication"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/hooks"
 	"github.com/kopiur/kopiur/controller/internal/keptcache"
@@ -69,6 +70,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	switch {
 	case obj.DeletionTimestamp == nil && catalog.IsRow(obj):
 		return ctrl.Result{}, nil // it shows what was found; whoever found it keeps it up to date
+	case obj.DeletionTimestamp == nil && snapshotreplication.IsUntold(obj):
+		return ctrl.Result{}, nil // whoever copied it is about to say what it is
 	case obj.DeletionTimestamp == nil && catalog.Taken(obj):
 		return r.taken(ctx, obj)
 	case obj.DeletionTimestamp == nil:

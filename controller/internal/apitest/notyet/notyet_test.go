@@ -40,14 +40,6 @@ func mirror(name string, suspend bool) *kopiurv1.RepositoryReplication {
 	}}
 }
 
-func migration(name string, suspend bool) *kopiurv1.SnapshotReplication {
-	return &kopiurv1.SnapshotReplication{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kopiurv1.SnapshotReplicationSpec{
-		SourceRef:      kopiurv1.RepositoryRef{Name: "nas"},
-		DestinationRef: kopiurv1.RepositoryRef{Name: "offsite", Kind: kopiurv1.KindClusterRepository},
-		Schedule:       daily, Suspend: suspend,
-	}}
-}
-
 // subject is an object of one of the kinds.
 type subject struct {
 	obj        client.Object
@@ -57,11 +49,10 @@ type subject struct {
 
 func subjects(suffix string, suspend bool) map[string]subject {
 	m := maintenance("m" + suffix)
-	r, s := mirror("r"+suffix, suspend), migration("s"+suffix, suspend)
+	r := mirror("r"+suffix, suspend)
 	return map[string]subject{
 		"Maintenance":           {m, &m.Status.Conditions, &m.Status.ObservedGeneration},
 		"RepositoryReplication": {r, &r.Status.Conditions, &r.Status.ObservedGeneration},
-		"SnapshotReplication":   {s, &s.Status.Conditions, &s.Status.ObservedGeneration},
 	}
 }
 
@@ -155,8 +146,6 @@ func TestSuspendedOnesSaySoToo(t *testing.T) {
 		base := s.obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
 		switch o := s.obj.(type) {
 		case *kopiurv1.RepositoryReplication:
-			o.Spec.Suspend = false
-		case *kopiurv1.SnapshotReplication:
 			o.Spec.Suspend = false
 		}
 		require.NoError(t, env.Client.Patch(t.Context(), s.obj, client.MergeFrom(base)))

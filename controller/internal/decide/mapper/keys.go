@@ -306,3 +306,14 @@ func awaits(conditions []metav1.Condition, namespace string, failed bool) []stri
 	}
 	return keys
 }
+
+// SnapshotReplicationRepositories are the two of a SnapshotReplication.
+func SnapshotReplicationRepositories(r *kopiurv1.SnapshotReplication) []string {
+	return []string{Repository(r.Spec.SourceRef.In(r.Namespace)), Repository(r.Spec.DestinationRef.In(r.Namespace))}
+}
+
+// SnapshotReplicationAwaits are the kinds that a SnapshotReplication waits for, with its namespace. One whose last run
+// failed is tried again when its credentials change.
+func SnapshotReplicationAwaits(r *kopiurv1.SnapshotReplication) []string {
+	return awaits(r.Status.Conditions, r.Namespace, r.Status.Phase == kopiurv1.ReplicationFailed)
+}

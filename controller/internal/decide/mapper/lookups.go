@@ -11,7 +11,7 @@ const (
 	FieldNeeds = "kopiur.needs"
 	// FieldAiling is on repositories whose last connects did not succeed: their UID.
 	FieldAiling = "kopiur.ailing"
-	// FieldRepository is on policies and Restores.
+	// FieldRepository is on policies, Restores and replications.
 	FieldRepository = "kopiur.repository"
 	// FieldPolicy is on Snapshots, Restores and schedules.
 	FieldPolicy = "kopiur.policy"
@@ -23,7 +23,7 @@ const (
 	FieldSchedule = "kopiur.schedule"
 	// FieldClaim is on policies: the claims they back up. Only the policies that select are woken by a claim.
 	FieldClaim = "kopiur.claim"
-	// FieldAwaits is on Snapshots, Restores and policies: what they wait for.
+	// FieldAwaits is on Snapshots, Restores, policies and replications: what they wait for.
 	FieldAwaits = "kopiur.awaits"
 	// FieldFound is on Snapshots that only show what was found: their repository, and with it the identity.
 	FieldFound = "kopiur.found"
@@ -47,6 +47,8 @@ const (
 	KindSnapshot          Kind = "Snapshot"
 	KindRestore           Kind = "Restore"
 	KindSnapshotSchedule  Kind = "SnapshotSchedule"
+
+	KindSnapshotReplication Kind = "SnapshotReplication"
 )
 
 // Lookup asks one index: which objects of Kind have Value in Field? Via, where it is set, asks on with every answer.
@@ -77,6 +79,8 @@ func OfCore(woken Kind, kind, namespace, name string) []Lookup {
 		default:
 			return nil
 		}
+	case KindSnapshotReplication:
+		return []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
 	case KindSnapshot, KindRestore:
 		out := []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
 		if woken == KindSnapshot && kind == KindNamespace {
@@ -92,7 +96,7 @@ func OfCore(woken Kind, kind, namespace, name string) []Lookup {
 func OfRepository(woken Kind, ref kopiurv1.RepositoryRef) []Lookup {
 	key := Repository(ref)
 	switch woken {
-	case KindSnapshotPolicy:
+	case KindSnapshotPolicy, KindSnapshotReplication:
 		return []Lookup{{Kind: woken, Field: FieldRepository, Value: key}}
 	case KindSnapshot:
 		return []Lookup{{Kind: KindSnapshotPolicy, Field: FieldRepository, Value: key, Via: KindSnapshot}, Deleting(DeletingFrom(ref))}
@@ -122,7 +126,7 @@ func OfPolicy(woken Kind, namespace, name string) []Lookup {
 			{Kind: woken, Field: FieldPolicy, Value: Named(namespace, name)},
 			{Kind: woken, Field: FieldPolicy, Value: selects(namespace)},
 		}
-	case KindRepository, KindClusterRepository, KindSnapshotPolicy:
+	case KindRepository, KindClusterRepository, KindSnapshotPolicy, KindSnapshotReplication:
 		return nil
 	default:
 		return nil
