@@ -63,7 +63,7 @@ const (
 	// mostSockets is that of E-8.
 	mostSockets = 64
 	// flaps is how often the API server goes away and comes back.
-	flaps = 40
+	flaps = 15
 )
 
 // TestBoundsOfTheProcess (acceptance E-6, E-7, E-8): a controller with 2,000 Snapshots keeps within its memory, when it starts
