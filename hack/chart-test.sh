@@ -41,4 +41,10 @@ for values in "$chart"/tests/refused/*.yaml; do
 		failed=1
 	fi
 done
+# What depends on the kinds that a cluster has, which no values file says.
+if ! "$helm" template kopiur "$chart" --kube-version 1.37.0 --api-versions populator.storage.k8s.io/v1beta1/VolumePopulator |
+	grep -q '^kind: VolumePopulator$'; then
+	echo "a cluster that checks data sources is not told about Restores" >&2
+	failed=1
+fi
 exit $failed
