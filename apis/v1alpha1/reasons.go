@@ -288,6 +288,19 @@ const (
 	// ReasonTargetAlreadyBound is set when the claim had a volume before the populator came to it. Nothing was written to
 	// it.
 	ReasonTargetAlreadyBound = "TargetAlreadyBound"
+	// ReasonWaitingForFirstConsumer is set while no pod uses the claim, whose StorageClass waits for one. Start the pod.
+	ReasonWaitingForFirstConsumer = "WaitingForFirstConsumer"
+	// ReasonWaitingForVolume is set while the helper claim has no volume yet. Its own events, in kubectl describe, say what
+	// the storage driver waits for.
+	ReasonWaitingForVolume = "WaitingForVolume"
+	// ReasonClaimBinding is set when the volume has its data and the claim is not bound to it yet. Nothing to do.
+	ReasonClaimBinding = "ClaimBinding"
+	// ReasonVolumeNotOurs is set when the volume behind the helper claim belongs to another claim. Nothing is done with it:
+	// delete the claim and make it again.
+	ReasonVolumeNotOurs = "VolumeNotOurs"
+	// ReasonNotAPopulator is set on an event of a claim whose data source is a Restore with another target. Set
+	// target.populator of that Restore, or remove the claim's dataSourceRef.
+	ReasonNotAPopulator = "NotAPopulator"
 	// ReasonOrphanedPrimePVCReaped is set on an event when a helper claim whose own claim is gone was deleted. Nothing to
 	// do.
 	ReasonOrphanedPrimePVCReaped = "OrphanedPrimePvcReaped"

@@ -91,7 +91,7 @@ type RestoreJob struct {
 }
 
 // ClaimPhase is the state of one claim of a populator in one word.
-// +kubebuilder:validation:Enum=Pending;Resolving;Restoring;Populated;Failed
+// +kubebuilder:validation:Enum=Pending;Resolving;Restoring;Binding;Populated;Failed
 type ClaimPhase string
 
 // Phases of a claim.
@@ -99,6 +99,9 @@ const (
 	ClaimPending   ClaimPhase = "Pending"
 	ClaimResolving ClaimPhase = "Resolving"
 	ClaimRestoring ClaimPhase = "Restoring"
+	// ClaimBinding: the volume has its data and is being handed over to the claim.
+	ClaimBinding ClaimPhase = "Binding"
+	// ClaimPopulated: the claim is bound. It is never written again.
 	ClaimPopulated ClaimPhase = "Populated"
 	ClaimFailed    ClaimPhase = "Failed"
 )
@@ -108,6 +111,12 @@ type RestoreClaim struct {
 	// phase in one word.
 	// +optional
 	Phase ClaimPhase `json:"phase,omitempty"`
+	// reason why the claim is in this phase, in one word.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message says the same in a sentence, and what to do about it.
+	// +optional
+	Message string `json:"message,omitempty"`
 	// uid of the claim: another one of the same name is filled anew.
 	// +optional
 	UID string `json:"uid,omitempty"`
@@ -120,15 +129,30 @@ type RestoreClaim struct {
 	// pvcPrime is the claim that is restored into before the volume is handed over.
 	// +optional
 	PVCPrime string `json:"pvcPrime,omitempty"`
+	// volume is the PersistentVolume that is handed over.
+	// +optional
+	Volume string `json:"volume,omitempty"`
 	// job of the present attempt, or of the last one.
 	// +optional
 	Job *RestoreJob `json:"job,omitempty"`
+	// progress of the running mover.
+	// +optional
+	Progress *RestoreProgress `json:"progress,omitempty"`
+	// ownership result.
+	// +optional
+	Ownership *OwnershipStatus `json:"ownership,omitempty"`
 	// timing of the run.
 	// +optional
 	Timing *Timing `json:"timing,omitempty"`
 	// failure of the run.
 	// +optional
 	Failure *Failure `json:"failure,omitempty"`
+	// waitStartedAt is when the repository could first be asked for this claim.
+	// +optional
+	WaitStartedAt string `json:"waitStartedAt,omitempty"`
+	// resolvedCredentialVersion is the version of the Secrets and CA bundle that the last attempt used.
+	// +optional
+	ResolvedCredentialVersion string `json:"resolvedCredentialVersion,omitempty"`
 }
 
 // RestoreStatus is what Kopiur did.

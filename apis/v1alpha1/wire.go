@@ -63,8 +63,14 @@ const (
 
 // What belongs to populators, Maintenances and replications.
 const (
-	// OperationRestorePopulate is the value of LabelOperation on the helper claim and the Jobs of a populator.
+	// OperationRestorePopulate is the value of LabelOperation on the helper claim of a populator.
 	OperationRestorePopulate = "restore-populate"
+	// LabelClaimUID on a populator's helper claim and Jobs is the UID of the claim that is filled.
+	LabelClaimUID = prefix + "claim-uid"
+	// AnnotationRestore on a helper claim is the name of the Restore that fills it.
+	AnnotationRestore = prefix + "restore"
+	// AnnotationReclaimPolicy on a volume that is being handed over is the reclaim policy that it gets back.
+	AnnotationReclaimPolicy = prefix + "reclaim-policy"
 	// ComponentMaintenance and ComponentReplication are values of LabelComponent.
 	ComponentMaintenance = "maintenance"
 	ComponentReplication = "replication"

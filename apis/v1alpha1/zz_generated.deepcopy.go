@@ -2832,6 +2832,16 @@ func (in *RestoreClaim) DeepCopyInto(out *RestoreClaim) {
 		*out = new(RestoreJob)
 		**out = **in
 	}
+	if in.Progress != nil {
+		in, out := &in.Progress, &out.Progress
+		*out = new(RestoreProgress)
+		**out = **in
+	}
+	if in.Ownership != nil {
+		in, out := &in.Ownership, &out.Ownership
+		*out = new(OwnershipStatus)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Timing != nil {
 		in, out := &in.Timing, &out.Timing
 		*out = new(Timing)

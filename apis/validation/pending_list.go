@@ -35,9 +35,6 @@ var pendingFields = map[string][]pendingField{
 	"Snapshot": {
 		{path: "spec.source.group", instead: "claims are not cut together", blocks: true},
 	},
-	"Restore": {
-		{path: "spec.target.populator", instead: "use target.pvc or target.pvcRef", blocks: true},
-	},
 }
 
 // severalClaims reports whether a policy has claims that could be cut together.

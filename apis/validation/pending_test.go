@@ -49,7 +49,7 @@ func TestNotYetSupported(t *testing.T) {
 		"and for restores, with copied credentials":            {&kopiurv1.Restore{}, `{mover: {inheritSecurityContextFrom: {snapshot: {}}}, credentialProjection: {enabled: true}}`, nil, nil},
 		"an unpinned Snapshot asks for nothing":                {&kopiurv1.Snapshot{}, `{policyRef: {name: data}, pin: false}`, nil, nil},
 		"a pin is carried out":                                 {&kopiurv1.Snapshot{}, `{pin: true}`, nil, nil},
-		"a populator blocks although it is empty":              {&kopiurv1.Restore{}, `{source: {fromPolicy: {name: data}}, target: {populator: {}}}`, []string{"spec.target.populator"}, nil},
+		"a populator is carried out, of an identity too":       {&kopiurv1.Restore{}, `{source: {identity: {username: a, hostname: b}}, target: {populator: {}}}`, nil, nil},
 		"a folder of a snapshot is carried out":                {&kopiurv1.Restore{}, `{subPath: photos}`, nil, nil},
 		"a kind that nothing carries out blocks as a whole":    {&kopiurv1.Maintenance{}, `{}`, []string{""}, nil},
 	} {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -61,6 +62,7 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.Restore{}, mapper.FieldAwaits, keys(mapper.RestoreAwaits)},
 		{&kopiurv1.SnapshotReplication{}, mapper.FieldRepository, keys(mapper.SnapshotReplicationRepositories)},
 		{&kopiurv1.SnapshotReplication{}, mapper.FieldAwaits, keys(mapper.SnapshotReplicationAwaits)},
+		{&corev1.PersistentVolumeClaim{}, mapper.FieldDataSource, keys(mapper.ClaimDataSource)},
 	} {
 		if err := ix.IndexField(ctx, f.obj, f.field, f.keys); err != nil {
 			return fmt.Errorf("index %T by %s: %w", f.obj, f.field, err)

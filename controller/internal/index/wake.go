@@ -28,6 +28,18 @@ func Core(c client.Reader, woken mapper.Kind, kind string) handler.MapFunc {
 	}
 }
 
+// Populator wakes the Restore that fills a claim, or that made it to fill another one.
+func Populator(_ context.Context, obj client.Object) []reconcile.Request {
+	c, ok := obj.(*corev1.PersistentVolumeClaim)
+	if !ok {
+		return nil
+	}
+	if name := mapper.OfClaim(c); name != "" {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: c.Namespace, Name: name}}}
+	}
+	return nil
+}
+
 // Repositories wakes objects of one kind when a Repository or ClusterRepository changes.
 func Repositories(c client.Reader, woken mapper.Kind) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {

@@ -33,14 +33,20 @@ type scope struct {
 	plan    decide.Plan
 	// repository is read from; nil where it is not known.
 	repository *moverjob.Repository
+	// claims are the records of a populator's claims as they were read.
+	claims map[string]kopiurv1.RestoreClaim
 }
 
 // act carries the plan out. Every step finds its own work done when it is repeated.
-func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, obj *kopiurv1.Restore, repository *moverjob.Repository, plan decide.Plan) (ctrl.Result, error) {
-	s := &scope{patcher: p, obj: obj, plan: plan, repository: repository}
+func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, obj *kopiurv1.Restore, w decide.World, plan decide.Plan) (ctrl.Result, error) {
+	s := &scope{patcher: p, obj: obj, plan: plan, repository: w.Repository}
 	stored := obj.Status.Conditions
+	s.claims = obj.Status.Claims
 	obj.Status = *plan.Status.DeepCopy()
 	obj.Status.Conditions = stored
+	if decide.Populates(obj) {
+		return r.actOnClaims(ctx, s, w)
+	}
 	if err := loop.Run(ctx, s,
 		loop.Step("let the recorded job go", r.retire),
 		loop.Step("delete the job that was given up", r.reap),

@@ -12,8 +12,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -27,11 +27,14 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/streamaccess"
 )
 
-// A claim is made and read, never changed or deleted: it is the user's.
+// A claim is made and read, never changed or deleted: it is the user's. What is deleted are helper claims, and what is
+// changed are the volumes behind them, when they are handed over.
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=restores,verbs=get;list;watch
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=restores/status,verbs=patch
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshots;snapshotpolicies;repositories;clusterrepositories,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=create;get;list;watch
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=create;delete;get;list;watch
+// +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get;patch
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=create;delete;get;list;patch;watch
@@ -59,7 +62,8 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 		Watches(&kopiurv1.SnapshotPolicy{}, handler.EnqueueRequestsFromMapFunc(index.Policies(c, mapper.KindRestore))).
 		Watches(&kopiurv1.Repository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindRestore))).
 		Watches(&kopiurv1.ClusterRepository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, mapper.KindRestore))).
-		Watches(&corev1.PersistentVolumeClaim{}, core(mapper.KindClaim))
+		Watches(&corev1.PersistentVolumeClaim{}, core(mapper.KindClaim)).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Populator))
 	for _, kind := range []string{mapper.KindSecret, mapper.KindConfigMap, mapper.KindServiceAccount, mapper.KindNamespace} {
 		b = b.Watches(index.Metadata(kind), core(kind))
 	}
@@ -72,8 +76,10 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 // Reconcile moves one Restore on.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res ctrl.Result, err error) {
 	obj := &kopiurv1.Restore{}
-	if err := r.Client.Get(ctx, req.NamespacedName, obj); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+	if err := r.Client.Get(ctx, req.NamespacedName, obj); apierrors.IsNotFound(err) {
+		return r.forsaken(ctx, req.NamespacedName)
+	} else if err != nil {
+		return ctrl.Result{}, fmt.Errorf("get restore %s: %w", req.NamespacedName, err)
 	}
 	if r.Writes.Behind(obj) {
 		return ctrl.Result{RequeueAfter: loop.BehindRetry}, nil
@@ -89,9 +95,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if err := r.refuseClaims(ctx, obj); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.nudgeClaims(ctx, w)
 	if decide.InFlight(obj) {
 		nudge.After(ctx, r.Env, w.Repository, w.Outcome)
 	}
-	plan := decide.Decide(w, r.Clock.Now())       // no I/O, table-tested
-	return r.act(ctx, p, obj, w.Repository, plan) // every write
+	plan := decide.Decide(w, r.Clock.Now()) // no I/O, table-tested
+	return r.act(ctx, p, obj, w, plan)      // every write
 }

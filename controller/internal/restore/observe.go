@@ -33,6 +33,9 @@ func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.Restore) (decide
 		Outcome: moverjob.Outcome{State: moverjob.Absent, Terminal: true},
 		Volume:  gates.Verdict{Open: true},
 	}
+	if decide.Populates(obj) {
+		return w, r.observeClaims(ctx, &w)
+	}
 	if err := r.observeJob(ctx, &w); err != nil {
 		return w, err
 	}

@@ -9,7 +9,8 @@
 // cannot disagree with a read.
 //
 //	Secret, ConfigMap, ServiceAccount  → the repositories that name it; what waits for credentials in its namespace
-//	PersistentVolumeClaim              → the repositories that lie on it; what waits for a claim in its namespace
+//	PersistentVolumeClaim              → the repositories that lie on it; what waits for a claim in its namespace; the Restore
+//	                                     that fills it, or fills another one by it
 //	Namespace                          → its policies; what waits for the mover's permission or a repository's there
 //	Job of a mover that succeeded      → its repository, where that was out of reach
 //	Repository, ClusterRepository      → policies, their schedules and unfinished Snapshots, waiting Restores

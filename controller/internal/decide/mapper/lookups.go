@@ -31,6 +31,8 @@ const (
 	FieldFiles = "kopiur.files"
 	// FieldUnfinished is on Snapshots whose run is not over.
 	FieldUnfinished = "kopiur.unfinished"
+	// FieldDataSource is on claims: the Restore that is to fill them.
+	FieldDataSource = "kopiur.dataSource"
 	// FieldUID is on Snapshots that may still change, or whose copy is not gone yet, and on repositories that may still be
 	// created.
 	FieldUID = "kopiur.uid"

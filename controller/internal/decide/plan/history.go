@@ -42,12 +42,10 @@ func EmptyStartOf(w World, restores []kopiurv1.Restore, snapshots []kopiurv1.Sna
 		}
 	}
 	var out *EmptyStart
-	for i := range restores {
-		r := &restores[i]
-		res := r.Status.Resolved
+	look := func(r *kopiurv1.Restore, res *kopiurv1.RestoreResolved) {
 		if res == nil || res.Resolution != kopiurv1.ResolutionNoSnapshot || res.Identity == nil || *res.Identity != id ||
 			res.Repository == nil || res.Repository.In(r.Namespace) != w.Repository.Ref {
-			continue
+			return
 		}
 		at, err := time.Parse(time.RFC3339, res.PinnedAt)
 		if err != nil {
@@ -55,6 +53,12 @@ func EmptyStartOf(w World, restores []kopiurv1.Restore, snapshots []kopiurv1.Sna
 		}
 		if out == nil || at.After(out.At) {
 			out = &EmptyStart{Restore: r.Name, At: at}
+		}
+	}
+	for i := range restores {
+		look(&restores[i], restores[i].Status.Resolved)
+		for _, c := range restores[i].Status.Claims {
+			look(&restores[i], c.Resolved)
 		}
 	}
 	return out

@@ -125,6 +125,11 @@ func TestEmptyStartOf(t *testing.T) {
 		}
 		return []kopiurv1.Restore{r}
 	}
+	populated := func(list []kopiurv1.Restore) []kopiurv1.Restore {
+		s := &list[0].Status
+		s.Claims, s.Resolved = map[string]kopiurv1.RestoreClaim{"other": {}, "data": {Resolved: s.Resolved}}, nil
+		return list
+	}
 	stored := kopiurv1.Snapshot{Status: kopiurv1.SnapshotStatus{Phase: kopiurv1.SnapshotFailed, Snapshot: &kopiurv1.StoredSnapshot{Identity: id}}}
 	for name, tc := range map[string]struct {
 		world     plan.World
@@ -132,16 +137,17 @@ func TestEmptyStartOf(t *testing.T) {
 		snapshots []kopiurv1.Snapshot
 		want      *plan.EmptyStart
 	}{
-		"no Restore":                         {world(), nil, nil, nil},
-		"a Restore that found nothing":       {world(), restore(), nil, &plan.EmptyStart{Restore: "data", At: at}},
-		"one that is not decided yet":        {world(), []kopiurv1.Restore{{}}, nil, nil},
-		"one that found something":           {world(), restore(func(r *kopiurv1.RestoreResolved) { r.Resolution = kopiurv1.ResolutionSnapshot }), nil, nil},
-		"one of another identity":            {world(), restore(func(r *kopiurv1.RestoreResolved) { r.Identity = &kopiurv1.Identity{Username: "db"} }), nil, nil},
-		"one from another repository":        {world(), restore(func(r *kopiurv1.RestoreResolved) { r.Repository.Name = "offsite" }), nil, nil},
-		"something was stored since":         {world(), restore(), []kopiurv1.Snapshot{stored}, nil},
-		"the policy remembers that it was":   {world(func(w *plan.World) { w.History.Latest = &id }), restore(), nil, nil},
-		"something was stored for another":   {world(), restore(), []kopiurv1.Snapshot{{Status: kopiurv1.SnapshotStatus{Snapshot: &kopiurv1.StoredSnapshot{}}}}, &plan.EmptyStart{Restore: "data", At: at}},
-		"a Snapshot that has stored nothing": {world(), restore(), []kopiurv1.Snapshot{{}}, &plan.EmptyStart{Restore: "data", At: at}},
+		"no Restore":                                    {world(), nil, nil, nil},
+		"a Restore that found nothing":                  {world(), restore(), nil, &plan.EmptyStart{Restore: "data", At: at}},
+		"a populator that gave a claim an empty volume": {world(), populated(restore()), nil, &plan.EmptyStart{Restore: "data", At: at}},
+		"one that is not decided yet":                   {world(), []kopiurv1.Restore{{}}, nil, nil},
+		"one that found something":                      {world(), restore(func(r *kopiurv1.RestoreResolved) { r.Resolution = kopiurv1.ResolutionSnapshot }), nil, nil},
+		"one of another identity":                       {world(), restore(func(r *kopiurv1.RestoreResolved) { r.Identity = &kopiurv1.Identity{Username: "db"} }), nil, nil},
+		"one from another repository":                   {world(), restore(func(r *kopiurv1.RestoreResolved) { r.Repository.Name = "offsite" }), nil, nil},
+		"something was stored since":                    {world(), restore(), []kopiurv1.Snapshot{stored}, nil},
+		"the policy remembers that it was":              {world(func(w *plan.World) { w.History.Latest = &id }), restore(), nil, nil},
+		"something was stored for another":              {world(), restore(), []kopiurv1.Snapshot{{Status: kopiurv1.SnapshotStatus{Snapshot: &kopiurv1.StoredSnapshot{}}}}, &plan.EmptyStart{Restore: "data", At: at}},
+		"a Snapshot that has stored nothing":            {world(), restore(), []kopiurv1.Snapshot{{}}, &plan.EmptyStart{Restore: "data", At: at}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,6 @@ package restore
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,8 +28,12 @@ func (d *decision) question() *work.Resolve {
 		if err != nil {
 			return nil
 		}
+		path := i.SourcePath
+		if path == "" && d.claim != nil && i.SnapshotID == "" {
+			path = kopiurv1.Source{}.ClaimPath("", d.claim.Name)
+		}
 		return &work.Resolve{
-			Identity:   work.Identity{Username: i.Username, Hostname: i.Hostname, Path: i.SourcePath},
+			Identity:   work.Identity{Username: i.Username, Hostname: i.Hostname, Path: path},
 			SnapshotID: i.SnapshotID, AsOf: at, Offset: i.Offset,
 		}
 	}
@@ -235,7 +238,7 @@ func (d *decision) absent(a work.ResolveResult) bool {
 	if d.Restore.Spec.Source.FromPolicy != nil {
 		paths, last := d.paths(), d.Policy.Status.LastSuccessfulSnapshot
 		switch {
-		case !slices.Contains(paths, q.Identity.Path):
+		case !d.knows(q.Identity.Path):
 			return d.noSnapshot("the repository has no snapshot of %s, and the path is none of the policy's (%s): an empty volume is refused, the path may be mistyped", id, quoted(paths))
 		case last != "" && len(paths) == 1:
 			return d.noSnapshot("the repository has no snapshot of %s, and the policy made one that ended at %s: an empty volume is refused, this may not be the repository it was", id, last)

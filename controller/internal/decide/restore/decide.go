@@ -37,6 +37,9 @@ var gateConditions = []string{
 
 // Decide returns the next move. It is total, and deciding twice on the same world gives the same plan.
 func Decide(w World, now time.Time) Plan {
+	if Populates(w.Restore) {
+		return populate(w, now)
+	}
 	d := &decision{World: w, now: now, plan: Plan{Status: *w.Restore.Status.DeepCopy()}}
 	d.plan.Status.Conditions = nil
 	d.st = &d.plan.Status
@@ -69,6 +72,15 @@ type decision struct {
 	inherited *moverjob.Layer
 	// ended is set once an attempt's end was found in this decision.
 	ended bool
+
+	// claim is set where one claim of a populator is decided about, and original is the Restore as its user wrote it.
+	claim    *ClaimWorld
+	original *kopiurv1.Restore
+	// volume is what is handed over to the claim, and populated is set once the claim is bound.
+	volume    string
+	populated bool
+	handover  *Handover
+	leftover  Leftover
 }
 
 // repository is the repository, or one that says nothing.

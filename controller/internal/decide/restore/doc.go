@@ -29,4 +29,13 @@
 //	                           where the new spec names another claim
 //
 // A claim of the user is never deleted and never taken over (K-7): one that exists and is not ours stops the Restore.
+//
+// A populator does this for every claim that names it, each with a record of its own in status.claims (J-1). It restores
+// into a helper claim and hands that one's volume over:
+//
+//	Pending ─▶ Resolving ─▶ Restoring ─▶ Binding ─▶ Populated
+//
+// The helper claim has a derived name and belongs to the user's claim. The volume changes hands in one patch, in which it
+// is also kept from being reclaimed; the helper claim stays until the user's is bound, because it leads back to the volume,
+// and goes when the volume has its reclaim policy back. A claim that is bound is never looked at again (B-3).
 package restore

@@ -50,11 +50,12 @@ func TestGates(t *testing.T) {
 			}),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNamespaceNotAllowed, kopiurv1.ConditionRepositoryReady, "does not allow this namespace",
 		},
-		"a populator is not carried out yet": {
+		"a populator that copies a workload's user is refused": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {
 				s.Target = kopiurv1.RestoreTarget{Populator: &kopiurv1.PopulatorTarget{}}
+				s.Mover = &kopiurv1.MoverSpec{InheritSecurityContextFrom: &kopiurv1.InheritSecurityContextFrom{WorkloadSelector: &kopiurv1.WorkloadSelector{}}}
 			})),
-			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonNotYetSupported, "", "spec.target.populator",
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonInvalidSpec, "", "inheritSecurityContextFrom",
 		},
 		"a claim of another namespace is refused": {
 			fromPolicy(spec(func(s *kopiurv1.RestoreSpec) {

@@ -125,7 +125,7 @@ func (d *decision) complete(res work.Result) bool {
 		})
 	}
 	d.st.Phase, d.st.Failure = kopiurv1.RestoreCompleted, nil
-	message := fmt.Sprintf("%d files with %d bytes were restored into %s", r.FilesRestored, r.BytesRestored, targetName(d.Restore))
+	message := fmt.Sprintf("%d files with %d bytes were restored into %s", r.FilesRestored, r.BytesRestored, d.claimName())
 	if r.EntriesFailed > 0 {
 		message += fmt.Sprintf("; %d entries could not be written, which options.ignoreErrors tolerates", r.EntriesFailed)
 	}

@@ -57,13 +57,17 @@ func (d *decision) launch(a attempt) bool {
 		j.Attempts++
 	}
 	generation := d.Restore.Generation
+	labels := map[string]string{kopiurv1.LabelGeneration: strconv.FormatInt(generation, 10)}
+	if d.claim != nil {
+		labels[kopiurv1.LabelClaimUID] = string(d.claim.UID)
+	}
 	job, err := moverjob.Build(moverjob.Request{
 		Owner: d.Restore, GVK: kopiurv1.GroupVersion.WithKind("Restore"),
-		Letter: a.letter, Attempt: strconv.Itoa(int(j.Attempts)), Namespace: d.Restore.Namespace,
+		Letter: a.letter, Attempt: d.attemptOf(j.Attempts), Namespace: d.Restore.Namespace,
 		Image: d.Image, PullPolicy: d.PullPolicy,
 		Repository: d.repository(), Operation: a.operation, Layers: []*kopiurv1.MoverSpec{a.layer}, Inherited: a.inherited,
 		FailurePolicy: a.failurePolicy, DefaultDeadlineSeconds: a.deadlineSeconds, Target: a.target, Stream: a.stream,
-		Labels: map[string]string{kopiurv1.LabelGeneration: strconv.FormatInt(generation, 10)},
+		Labels: labels,
 	})
 	if err != nil {
 		d.makeNothing()
@@ -154,7 +158,7 @@ func (d *decision) working() bool {
 		return d.wait(0, kopiurv1.ReasonResolving, asksWhich)
 	default:
 		return d.wait(work.ProgressInterval(d.ranFor()), kopiurv1.ReasonMoverRunning, "restoring snapshot %s into %s",
-			d.st.Resolved.KopiaSnapshotID, targetName(d.Restore))
+			d.st.Resolved.KopiaSnapshotID, d.claimName())
 	}
 }
 
@@ -193,7 +197,7 @@ func (d *decision) startRestore() bool {
 		d.tidy()
 		d.st.Phase, d.st.Failure = kopiurv1.RestoreCompleted, nil
 		return d.sum(Ready, 0, kopiurv1.ReasonNoSnapshotContinue,
-			"there was no snapshot to restore; %s was left as it is", targetName(d.Restore))
+			"there was no snapshot to restore; %s was left as it is", d.claimName())
 	}
 	if t := d.Restore.Spec.Target.StreamExec; t != nil {
 		return d.startStream(*t)
@@ -206,7 +210,7 @@ func (d *decision) startRestore() bool {
 		op.StartTime = &t
 	}
 	target := moverjob.Mount{Claim: TargetClaim(d.Restore), Path: work.TargetDir}
-	if moverjob.IsBlock(d.Claim) {
+	if d.isBlock() {
 		target.Block, target.Path = true, work.TargetDevice
 		op.TargetPath, op.DevicePath = "", work.TargetDevice
 	}

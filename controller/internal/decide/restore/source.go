@@ -27,7 +27,11 @@ func (d *decision) validate() bool {
 	default:
 		d.st.SourceKind = "snapshotRef"
 	}
-	if refusal := validation.Guard(d.Restore); refusal.Refused() {
+	guarded := d.Restore
+	if d.original != nil {
+		guarded = d.original
+	}
+	if refusal := validation.Guard(guarded); refusal.Refused() {
 		return d.refuse(refusal.Reason, "%s", refusal.Message)
 	}
 	return false
@@ -112,6 +116,9 @@ func (d *decision) paths() []string {
 func (d *decision) sourcePath() (string, error) {
 	if p := d.Restore.Spec.Source.FromPolicy.SourcePath; p != "" {
 		return p, nil
+	}
+	if d.claim != nil {
+		return d.memberPath(d.claim.Name)
 	}
 	if slices.ContainsFunc(d.Policy.Spec.Sources, func(s kopiurv1.Source) bool { return s.Path(d.Policy.Namespace) == "" }) {
 		return "", fmt.Errorf("SnapshotPolicy %s selects claims, each with a source path of its own: set source.fromPolicy.sourcePath", d.Policy.Name)

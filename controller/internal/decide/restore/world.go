@@ -49,6 +49,9 @@ type World struct {
 	Tail moverjob.Tail
 	// Strays are pods of this Restore's earlier Jobs that have not ended.
 	Strays []string
+	// Claims are those that name a populator, and what is left of some that did. Of several of one name, that of now is the
+	// last.
+	Claims []ClaimWorld
 
 	// Image of the movers.
 	Image      moverjob.Images
@@ -95,6 +98,8 @@ type Plan struct {
 	Keep       bool
 	Carry      []string
 	Conditions []Condition
+	// Claims of a populator: Conclude sums them up once they are carried out.
+	Claims []ClaimPlan
 	// State, Reason and Message sum up; with Keep they are not used.
 	State           State
 	Reason, Message string
