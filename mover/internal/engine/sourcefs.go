@@ -66,25 +66,39 @@ func (r rootFS) Close() error {
 	return r.Root.Close() //nolint:wrapcheck // nobody looks at it
 }
 
-func (r rootFS) OpenDir(rel string) (sourceFolder, error) {
-	// To list takes the right to read, to look that to search; a folder may give only the first. Go's own listing of a file
-	// that was opened in a root looks at every entry, so it gets another file of the same descriptor.
-	d, err := r.OpenRoot(rel)
+// Lstat goes the short way where it can: kopia asks for two names in every folder that are hardly ever there.
+func (r rootFS) Lstat(rel string) (os.FileInfo, error) {
+	fd, err := r.beneath(rel, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the callers look at it
+		if errors.Is(err, unix.ENOENT) {
+			return nil, &os.PathError{Op: "lstat", Path: rel, Err: err}
+		}
+		return r.Root.Lstat(rel) //nolint:wrapcheck // the callers look at it
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var st unix.Stat_t
+	if err := uninterrupted(func() error { return unix.Fstat(fd, &st) }); err != nil {
+		return nil, &os.PathError{Op: "lstat", Path: rel, Err: err}
+	}
+	return newStatInfo(path.Base(rel), &st), nil
+}
+
+func (r rootFS) OpenDir(rel string) (sourceFolder, error) {
+	if fd, err := r.beneath(rel, unix.O_RDONLY|unix.O_DIRECTORY); err == nil {
+		return openFolder{os.NewFile(uintptr(fd), filepath.Join(r.Name(), rel)), fd}, nil
 	}
 	f, err := r.Root.OpenFile(rel, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
-		_ = d.Close()
 		return nil, err //nolint:wrapcheck // the callers look at it
 	}
 	defer f.Close()
+	// To list takes the right to read, to look that to search; a folder may give only the first. Go's own listing of a file
+	// that was opened in a root looks at every entry, so it gets another file of the same descriptor.
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		_ = d.Close()
 		return nil, &os.PathError{Op: "dup", Path: rel, Err: err}
 	}
-	return rootFolder{d, os.NewFile(uintptr(fd), filepath.Join(r.Name(), rel))}, nil
+	return openFolder{os.NewFile(uintptr(fd), filepath.Join(r.Name(), rel)), fd}, nil
 }
 
 func (r rootFS) OpenFile(rel string) (sourceHandle, error) {
@@ -105,13 +119,17 @@ const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
 // root as closely. What it refuses is asked for again the long way: it may not know this call, or not such a long path,
 // and if the file is the reason, the root says so in its own words.
 func (r rootFS) openBeneath(rel string) *os.File {
-	fd, err := unix.Openat2(int(r.self.Fd()), rel, &unix.OpenHow{
-		Flags: uint64(openFlags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
-	})
+	fd, err := r.beneath(rel, openFlags)
 	if err != nil {
 		return nil
 	}
 	return os.NewFile(uintptr(fd), filepath.Join(r.Name(), rel))
+}
+
+func (r rootFS) beneath(rel string, flags int) (int, error) {
+	return unix.Openat2(int(r.self.Fd()), rel, &unix.OpenHow{ //nolint:wrapcheck // the callers look at it
+		Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+	})
 }
 
 // Extended does not count what a security module or an overlay puts on every file: it is not the user's.
@@ -183,18 +201,26 @@ func lookThrough(list func([]byte) (int, error)) (xattr, acl bool, err error) {
 	return xattr, acl, nil
 }
 
-// rootFolder lists by one descriptor and looks by another.
-type rootFolder struct {
-	root *os.Root
-	list *os.File
+// openFolder is asked by its descriptor: neither way goes by a path that somebody may have changed meanwhile.
+type openFolder struct {
+	*os.File
+
+	fd int
 }
 
-func (f rootFolder) ReadDir(n int) ([]os.DirEntry, error) { return f.list.ReadDir(n) } //nolint:wrapcheck // the callers look at it
-func (f rootFolder) Lstat(name string) (os.FileInfo, error) {
-	return f.root.Lstat(name) //nolint:wrapcheck // the callers look at it
+func (f openFolder) Lstat(name string) (os.FileInfo, error) {
+	var st unix.Stat_t
+	if err := uninterrupted(func() error { return unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) }); err != nil {
+		return nil, &os.PathError{Op: "lstat", Path: name, Err: err}
+	}
+	return newStatInfo(name, &st), nil
 }
 
-func (f rootFolder) Close() error {
-	_ = f.list.Close()
-	return f.root.Close() //nolint:wrapcheck // nobody looks at it
+// uninterrupted asks again where a signal of the runtime's cut a slow file system short.
+func uninterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"io"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,62 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
+
+// What is said of an entry is what Go says of it, whichever way it was asked for.
+func TestLookingAtASource(t *testing.T) {
+	t.Parallel()
+	src := filepath.Join(t.TempDir(), "src")
+	writeFile(t, filepath.Join(src, "d/f"), "inside", 0o644)
+	require.NoError(t, os.Chmod(filepath.Join(src, "d/f"), 0o640|os.ModeSetuid|os.ModeSetgid))
+	require.NoError(t, os.Mkdir(filepath.Join(src, "d/open"), 0o700))
+	require.NoError(t, os.Chmod(filepath.Join(src, "d/open"), 0o777|os.ModeSticky))
+	require.NoError(t, os.Symlink("f", filepath.Join(src, "d/link")))
+	require.NoError(t, os.Symlink("nothing", filepath.Join(src, "d/dangling")))
+	require.NoError(t, os.Symlink("d", filepath.Join(src, "way")))
+	require.NoError(t, os.Symlink("..", filepath.Join(src, "d/out")))
+	require.NoError(t, os.Symlink("/", filepath.Join(src, "d/away")))
+	require.NoError(t, unix.Mkfifo(filepath.Join(src, "d/pipe"), 0o600))
+	require.NoError(t, unix.Mknod(filepath.Join(src, "d/socket"), unix.S_IFSOCK|0o600, 0))
+	names := []string{"f", "open", "link", "dangling", "out", "away", "pipe", "socket"}
+	if unix.Mknod(filepath.Join(src, "d/null"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))) == nil {
+		names = append(names, "null") // root may
+	}
+	sys, err := openRootFS(src)
+	require.NoError(t, err)
+	defer sys.Close()
+	d, err := sys.OpenDir("way")
+	require.NoError(t, err)
+	defer d.Close()
+
+	for _, name := range names {
+		want, err := os.Lstat(filepath.Join(src, "d", name))
+		require.NoError(t, err)
+		short, err := sys.Lstat("d/" + name)
+		require.NoError(t, err, name)
+		listed, err := d.Lstat(name)
+		require.NoError(t, err, name)
+		for _, got := range []os.FileInfo{short, listed} {
+			assert.Equal(t, want.Name(), got.Name())
+			assert.Equal(t, want.Mode(), got.Mode(), name)
+			assert.Equal(t, want.Size(), got.Size(), name)
+			assert.Equal(t, want.ModTime(), got.ModTime(), name)
+			assert.Equal(t, want.IsDir(), got.IsDir(), name)
+			assert.Equal(t, want.Sys(), got.Sys(), name)
+		}
+	}
+	for _, rel := range []string{"d/none", "none/none"} {
+		_, err := sys.Lstat(rel)
+		require.ErrorIs(t, err, iofs.ErrNotExist, rel)
+	}
+	_, err = d.Lstat("none")
+	require.ErrorIs(t, err, iofs.ErrNotExist)
+	for _, rel := range []string{"../src", "d/out/../../src", "d/away/etc"} {
+		_, err := sys.Lstat(rel)
+		require.Error(t, err, rel)
+		_, err = sys.OpenDir(rel)
+		require.Error(t, err, rel)
+	}
+}
 
 // A file is opened in one step or in many, and either way it is the one below the root or none.
 func TestOpeningAFileOfASource(t *testing.T) {
