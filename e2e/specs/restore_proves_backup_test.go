@@ -38,6 +38,7 @@ func TestRestoreProvesBackup(t *testing.T) {
 		"a CSI snapshot to S3":                                   {method: kopiurv1.CopySnapshot, class: framework.ClassImmediate, backend: onS3, newClaim: true, fromPolicy: true},
 		"the live volume to WebDAV":                              {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: onWebDAV},
 		"the live volume to an SSH server":                       {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: onSFTP},
+		"the live volume to a store behind rclone":               {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: onRclone},
 		"a CSI snapshot of a volume that waits for its consumer": {method: kopiurv1.CopySnapshot, class: framework.ClassWFFC, newClaim: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,6 +61,11 @@ func onWebDAV(t *testing.T, e *framework.Env, namespace string) kopiurv1.Backend
 func onSFTP(t *testing.T, e *framework.Env, namespace string) kopiurv1.Backend {
 	t.Helper()
 	return e.SFTP(t, namespace)
+}
+
+func onRclone(t *testing.T, e *framework.Env, namespace string) kopiurv1.Backend {
+	t.Helper()
+	return e.Rclone(t, namespace)
 }
 
 func roundTrip(t *testing.T, e *framework.Env, tc trip) {
