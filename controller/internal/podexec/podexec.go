@@ -7,6 +7,11 @@
 // exit status came. Over WebSockets the API server speaks SPDY to the kubelet in our place, by the client that takes a
 // connection that ends without a status for a success, and then sends us a status that says so: a node that dies in the
 // midst of a command would look like a command that succeeded.
+//
+// Nothing is sent on such a connection but what the command reads. client-go pings every five seconds; a ping that reaches
+// a node which has sent everything and hung up makes the API server drop what we have not read yet, the exit status with it.
+// A reader that takes its time, as an upload does, would never see the end of a dump. TCP's own keepalives do for what pings
+// are there for.
 package podexec
 
 import (
@@ -20,7 +25,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/httpstream" //nolint:staticcheck // client-go asks for these very types
+	"k8s.io/apimachinery/pkg/util/httpstream"                     //nolint:staticcheck // client-go asks for these very types
+	httpstreamspdy "k8s.io/apimachinery/pkg/util/httpstream/spdy" //nolint:staticcheck // client-go asks for these very types
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
@@ -77,7 +83,7 @@ func (c *Client) Run(ctx context.Context, pod *corev1.Pod, container string, arg
 }
 
 func (c *Client) stream(ctx context.Context, u *url.URL, o remotecommand.StreamOptions) (int, error) {
-	transport, upgrader, err := spdy.RoundTripperFor(c.config)
+	transport, upgrader, err := c.transport()
 	if err != nil {
 		return 0, fmt.Errorf("make a connection: %w", err)
 	}
@@ -98,6 +104,27 @@ func (c *Client) stream(ctx context.Context, u *url.URL, o remotecommand.StreamO
 	default:
 		return 0, nil
 	}
+}
+
+// transport is client-go's, without its pings.
+func (c *Client) transport() (http.RoundTripper, spdy.Upgrader, error) {
+	tls, err := rest.TLSConfigFor(c.config)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // the caller says what for
+	}
+	proxy := http.ProxyFromEnvironment
+	if c.config.Proxy != nil {
+		proxy = c.config.Proxy
+	}
+	upgrader, err := httpstreamspdy.NewRoundTripperWithConfig(httpstreamspdy.RoundTripperConfig{TLS: tls, Proxier: proxy})
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // the caller says what for
+	}
+	transport, err := rest.HTTPWrappersForConfig(c.config, upgrader)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // the caller says what for
+	}
+	return transport, upgrader, nil
 }
 
 // watched notes whether anything arrived on the stream for the exit status. Without it an API server or kubelet that goes

@@ -4,13 +4,19 @@
 package snapshot_test
 
 import (
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/work"
 	kubelet "github.com/kopiur/kopiur/controller/internal/podexec/wire"
+	"github.com/kopiur/kopiur/controller/internal/stream"
+	"github.com/kopiur/kopiur/controller/internal/testenv"
 )
 
 // TestAQuiesceIsKnownToHaveSucceeded: a command in the application counts as having succeeded where its exit status says
@@ -46,4 +52,41 @@ func TestAQuiesceIsKnownToHaveSucceeded(t *testing.T) {
 			assert.Empty(t, l.jobs(), "nothing is backed up that may not be at rest")
 		})
 	}
+}
+
+// slow is a reader that takes longer for the first bytes than what it is sent takes to be sent, and longer than the pause
+// between two pings of client-go.
+type slow struct {
+	served <-chan struct{}
+	once   sync.Once
+	bytes  int
+}
+
+func (s *slow) Write(p []byte) (int, error) {
+	s.once.Do(func() {
+		select {
+		case <-s.served:
+		case <-time.After(10 * time.Second): // a machine with small buffers: it waits to be read
+		}
+		<-time.After(6 * time.Second)
+	})
+	s.bytes += len(p)
+	return len(p), nil
+}
+
+// TestASlowReaderGetsEverything: a command has long ended, and its node hung up, when the first of what it wrote is read.
+// All of it is there, and its exit status is.
+func TestASlowReaderGetsEverything(t *testing.T) {
+	t.Parallel()
+	e := testenv.New(t)
+	const size = 4 << 20
+	c := kubelet.Command{Stdout: make([]byte, size), End: kubelet.Exit(0), Served: make(chan struct{})}
+	e.App("db", c)
+	exec, err := stream.NewExec(e.Config, work.StreamCommand{Namespace: e.Namespace, PodSelector: "app=db", Command: []string{"dump"}})
+	require.NoError(t, err)
+	out := &slow{served: c.Served}
+	exit, err := exec.Output(t.Context(), out)
+	require.NoError(t, err)
+	assert.Zero(t, exit.Code)
+	assert.Equal(t, size, out.bytes)
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/remotecommand"
 )
 
+// pieces are as large as those that a kubelet passes on.
+const pieces = 32 << 10
+
 // Command is what the command does.
 type Command struct {
 	Stdout, Stderr []byte
@@ -25,6 +29,8 @@ type Command struct {
 	End *metav1.Status
 	// Cut ends the connection at once after the output: a node that is no more.
 	Cut bool
+	// Served, where it is set, is closed once everything is sent and the connection is closed on this side.
+	Served chan struct{}
 }
 
 // Exit is the status of a command that ends with an exit code.
@@ -62,7 +68,11 @@ func Serve(w http.ResponseWriter, r *http.Request, c Command) error {
 			return errors.New("wait for the streams: the connection ended")
 		}
 	}
-	_, _ = streams[corev1.StreamTypeStdout].Write(c.Stdout)
+	for piece := range slices.Chunk(c.Stdout, pieces) {
+		if _, err := streams[corev1.StreamTypeStdout].Write(piece); err != nil {
+			return fmt.Errorf("write the output: %w", err)
+		}
+	}
 	_, _ = streams[corev1.StreamTypeStderr].Write(c.Stderr)
 	if c.Cut {
 		return nil
@@ -77,6 +87,12 @@ func Serve(w http.ResponseWriter, r *http.Request, c Command) error {
 	for _, s := range streams {
 		_ = s.Close()
 	}
-	<-conn.CloseChan() // the client has read all of it
-	return nil
+	if c.Served == nil {
+		<-conn.CloseChan() // the client has read all of it
+		return nil
+	}
+	// As a kubelet does, which does not wait for anybody to read.
+	err := conn.Close()
+	close(c.Served)
+	return err //nolint:wrapcheck // nothing to add
 }
