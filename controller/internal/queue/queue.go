@@ -41,7 +41,7 @@ func (q *queue) AddWithOpts(o priorityqueue.AddOpts, items ...reconcile.Request)
 	for _, item := range items {
 		switch {
 		case o.RateLimited:
-			q.TypedRateLimitingInterface.AddRateLimited(item)
+			q.AddRateLimited(item)
 		case o.After > 0:
 			q.AddAfter(item, o.After)
 		case o.Priority != nil && *o.Priority < 0:

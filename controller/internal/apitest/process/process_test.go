@@ -399,8 +399,8 @@ func (p *program) memory(t *testing.T, line string) int {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	require.NoError(t, err, "%s", p.log())
 	for l := range strings.Lines(string(b)) {
-		if rest, ok := strings.CutPrefix(l, line+":"); ok {
-			kib, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))
+		if amount, ok := strings.CutPrefix(l, line+":"); ok {
+			kib, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(amount), "kB")))
 			require.NoError(t, err)
 			return kib << 10
 		}
