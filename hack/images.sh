@@ -44,7 +44,7 @@ fi
 # are linked to.
 tools=$(mktemp -d)
 trap 'rm -rf "$layer" "$helper" "$tools"' EXIT
-for tool in sh head cat tee sha256sum sleep; do
+for tool in sh head cat tee sha256sum sleep sync; do
 	program=$(readlink -f "$(command -v "$tool")")
 	install -D -m 0755 "$program" "$tools/usr/bin/$tool"
 	while read -r library; do
