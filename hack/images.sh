@@ -18,9 +18,9 @@ if compgen -G 'e2e/cmd/app/*.go' >/dev/null; then
 	(cd e2e && CGO_ENABLED=0 go build -o ../out/bin/testapp ./cmd/app)
 fi
 
-# The S3 server takes minutes to build, so only the cluster tests ask for it.
+# The S3 server and kopia's command line take minutes to build, so only the cluster tests ask for them.
 servers=()
-if [[ -n ${TEST_IMAGES:-} ]]; then servers+=("$(hack/tool versitygw)"); fi
+if [[ -n ${TEST_IMAGES:-} ]]; then servers+=("$(hack/tool versitygw)" "$(hack/tool kopia)"); fi
 
 make_image() { # make_image <reference> <binary> <archive> <flags…>
 	local reference=$1 binary=$2 archive=$3 digest

@@ -20,7 +20,7 @@ import (
 // images are what a cluster must be able to pull or hold for the end-to-end tests.
 var images = []string{
 	"localhost/kopiur/controller:dev", "localhost/kopiur/webhook:dev", "localhost/kopiur/mover:dev",
-	"localhost/kopiur/testapp:dev", "localhost/kopiur/versitygw:dev",
+	"localhost/kopiur/testapp:dev", "localhost/kopiur/versitygw:dev", "localhost/kopiur/kopia:dev",
 }
 
 // flags are common to all verbs.
