@@ -159,7 +159,7 @@ if [[ -n $cluster ]]; then
 			# What a failed test saw goes into files: thousands of lines of it would bury the failure itself.
 			export ARTIFACTS=${ARTIFACTS:-$out/artifacts}
 			# More specs at a time than there are processors: most of them wait for something most of the time.
-			VERBOSE=1 run_go cluster e2e -count=1 -tags "e2e${tags:+,$tags}" -p 1 -parallel 4 ./specs/...
+			VERBOSE=1 run_go cluster e2e -count=1 -tags "e2e${tags:+,$tags}" -p 1 -parallel 6 ./specs/...
 		fi
 	fi
 fi

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -98,4 +99,47 @@ func (e *Env) Cordon(t *testing.T, on bool) {
 	if on {
 		t.Cleanup(func() { _ = cordon(context.WithoutCancel(t.Context()), false) })
 	}
+}
+
+// WaitEvent waits until there is an event about an object.
+func (e *Env) WaitEvent(t *testing.T, o client.Object, kind, reason string) {
+	t.Helper()
+	e.Eventually(t, "an event "+reason+" about "+o.GetName(), func(ctx context.Context) string {
+		var list corev1.EventList
+		if err := e.Client.List(ctx, &list, client.InNamespace(o.GetNamespace())); err != nil {
+			return err.Error()
+		}
+		var seen []string
+		for i := range list.Items {
+			if ev := &list.Items[i]; ev.InvolvedObject.UID == o.GetUID() {
+				if ev.Reason == reason && ev.Type == kind {
+					return ""
+				}
+				seen = append(seen, ev.Type+" "+ev.Reason)
+			}
+		}
+		return fmt.Sprint(seen)
+	})
+}
+
+// WaitMetric waits until the controller exports this line.
+func (e *Env) WaitMetric(t *testing.T, line string) {
+	t.Helper()
+	e.Eventually(t, "the metric "+line, func(ctx context.Context) string {
+		b, err := e.logs.Get().Namespace("kopiur-system").Resource("services").Name("kopiur-controller-metrics:http").SubResource("proxy").Suffix("metrics").DoRaw(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		name, _, _ := strings.Cut(line, "{")
+		var seen []string
+		for l := range strings.Lines(string(b)) {
+			if l = strings.TrimSpace(l); l == line {
+				return ""
+			}
+			if strings.HasPrefix(l, name+"{") {
+				seen = append(seen, l)
+			}
+		}
+		return strings.Join(seen, "\n")
+	})
 }

@@ -55,17 +55,6 @@ func moverPod(t *testing.T, e *framework.Env, s *kopiurv1.Snapshot, phase corev1
 	return found
 }
 
-// onlyOne proves that the repository holds one complete snapshot of the policy: asked for the one before the newest, it
-// answers that it has one. A policy with history never continues with an empty volume, so the Restore fails (K-1).
-func onlyOne(t *testing.T, e *framework.Env, ns, policy string) {
-	t.Helper()
-	r := framework.RestoreInto(ns, "second", "", "data")
-	r.Spec.Source = kopiurv1.RestoreSource{FromPolicy: &kopiurv1.FromPolicy{Name: policy, Offset: 1}}
-	e.Create(t, r)
-	e.WaitCondition(t, r, kopiurv1.ConditionStalled, metav1.ConditionTrue, "")
-	assert.Contains(t, framework.Condition(r, kopiurv1.ConditionResolved).Message, "has 1 snapshot")
-}
-
 // TestMoverKilledInMidUpload: SIGKILL while it uploads; the Job's retry stores one snapshot (C-14, D5).
 func TestMoverKilledInMidUpload(t *testing.T) {
 	e := framework.New(t)
@@ -92,7 +81,7 @@ func TestMoverKilledInMidUpload(t *testing.T) {
 
 	e.WaitReady(t, s)
 	assert.GreaterOrEqual(t, s.Status.Job.Attempts, int32(1))
-	onlyOne(t, e, ns, "app")
+	stored(t, e, ns, "app", 1)
 }
 
 func controller() *appsv1.Deployment {
@@ -144,7 +133,7 @@ func TestResultLostWithItsPod(t *testing.T) {
 
 	e.WaitReady(t, s)
 	assert.NotEmpty(t, s.Status.Snapshot.KopiaSnapshotID)
-	onlyOne(t, e, ns, "app")
+	stored(t, e, ns, "app", 1)
 }
 
 // TestControllerKilledAllAlong kills the controller again and again while a backup and a restore go on. Both converge,
@@ -177,7 +166,7 @@ func TestControllerKilledAllAlong(t *testing.T) {
 	var jobs batchv1.JobList
 	require.NoError(t, e.Client.List(t.Context(), &jobs, client.InNamespace(ns), client.MatchingLabels{kopiurv1.LabelOwnerUID: string(s.UID)}))
 	assert.Len(t, jobs.Items, 1, "one Job of one Snapshot")
-	onlyOne(t, e, ns, "app")
+	stored(t, e, ns, "app", 1)
 }
 
 // killControllers kills every controller a moment after it took the lead, until ctx ends. One that does not lead yet has

@@ -49,6 +49,8 @@ func TestVerification(t *testing.T) {
 	assert.Contains(t, p.Status.VerificationRuns[0].LogTail, "/scratch/ledger/missing", "the end of its log is kept")
 	assert.Empty(t, p.Status.LastVerified)
 	assert.Equal(t, metav1.ConditionTrue, framework.Condition(p, kopiurv1.ConditionReady).Status, "backups go on")
+	e.WaitEvent(t, p, corev1.EventTypeWarning, kopiurv1.ReasonVerificationCheckFailed)
+	e.WaitMetric(t, `kopiur_snapshot_verification_failed{namespace="`+ns+`",policy="app",repository="Repository `+ns+`/repo",tier="deep"} 1`)
 
 	change(t, e, p, func() { p.Spec.Verification.Deep.Check.Args = []string{"cat", "/scratch/ledger/balance"} })
 	e.WaitCondition(t, p, kopiurv1.ConditionVerified, metav1.ConditionTrue, kopiurv1.ReasonVerified)
