@@ -132,6 +132,11 @@ func followPin(w World, p Plan, now time.Time) Plan {
 		}
 		return pinFailed(p, o.Result)
 	case moverjob.ResultLost, moverjob.Wedged, moverjob.DeadlineKilled, moverjob.Absent:
+		if s.Status.Pinned != nil && pinned(s) == PinTarget(job) {
+			// Its answer is recorded. It is being deleted, and its pods are gone before the cache knows that it is.
+			p.Action = Reap
+			return p
+		}
 		return pinFailed(p, &work.Result{Message: o.Message})
 	}
 	return p

@@ -48,6 +48,13 @@ func pinJob(target string, r *work.Result) func(*plan.World) {
 	}
 }
 
+// lost is a Job that has ended and whose pods are gone.
+func lost(w *plan.World) {
+	j := &w.PinJobs[0]
+	j.Pods = nil
+	j.Job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+}
+
 func did(id string, pinned bool) *work.Result {
 	return &work.Result{Operation: "pin", Code: work.CodeOK, Pin: &work.PinResult{SnapshotID: id, Pinned: pinned, Changed: true}}
 }
@@ -75,6 +82,8 @@ func TestPinK3J4J5(t *testing.T) {
 		"its answer is recorded":                                 {world(kept, wanted, pinJob("true", did("k2", true))), plan.PinRecord, kopiurv1.ReasonPinned},
 		"also where it is not wanted any more":                   {world(kept, pinJob("true", did("k2", true))), plan.PinRecord, kopiurv1.ReasonPinned},
 		"an answer that was recorded is consumed":                {world(kept, wanted, isPinned, pinJob("true", did("k1", true))), plan.Reap, ""},
+		"nor is one lost whose pods went first":                  {world(kept, wanted, isPinned, pinJob("true", nil), lost), plan.Reap, ""},
+		"one that was lost before it was recorded is a failure":  {world(kept, wanted, pinJob("true", nil), lost), plan.PinFail, kopiurv1.ReasonPinJobFailed},
 		"it is no answer to the next toggle":                     {world(kept, isPinned, pinJob("true", did("k1", true))), plan.Reap, ""},
 		"an unpinning is recorded":                               {world(kept, isPinned, pinJob("false", did("k3", false))), plan.PinRecord, kopiurv1.ReasonUnpinned},
 		"a failure is told, and its Job goes":                    {world(kept, wanted, pinJob("true", &work.Result{Operation: "pin", Code: work.CodeNotFound, Message: "no such snapshot"})), plan.PinFail, kopiurv1.ReasonPinJobFailed},
