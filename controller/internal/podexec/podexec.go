@@ -34,9 +34,9 @@ import (
 )
 
 var (
-	// ErrNoExit: the connection ended, and how the command ended is not known. client-go takes that for a success.
+	// ErrNoExit says that the connection ended, and nobody knows how the command did. client-go takes that for a success.
 	ErrNoExit = errors.New("the connection ended without the exit status of the command")
-	// ErrForbidden: the API server did not let us run the command.
+	// ErrForbidden says that the API server did not let us run the command.
 	ErrForbidden = errors.New("not permitted")
 )
 
