@@ -34,7 +34,8 @@ func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.Restore) (decide
 		Volume:  gates.Verdict{Open: true},
 	}
 	if decide.Populates(obj) {
-		return w, r.observeClaims(ctx, &w)
+		err := r.observeClaims(ctx, &w)
+		return w, err
 	}
 	if err := r.observeJob(ctx, &w); err != nil {
 		return w, err

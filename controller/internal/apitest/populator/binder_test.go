@@ -111,7 +111,7 @@ func (b *binder) claim(ctx context.Context, c *corev1.PersistentVolumeClaim, vol
 		return b.env.Client.Status().Patch(ctx, c, client.MergeFrom(base))
 	}
 	for i := range volumes {
-		if volumes[i].Spec.ClaimRef.UID == c.UID && !(b.unbinding.Load() && !ours) {
+		if volumes[i].Spec.ClaimRef.UID == c.UID && (ours || !b.unbinding.Load()) {
 			return b.patch(ctx, c, func() { c.Spec.VolumeName = volumes[i].Name })
 		}
 	}

@@ -101,7 +101,7 @@ func TestFirstConsumerB1(t *testing.T) {
 	assert.Equal(t, "node-7", prime.Annotations[selectedNode])
 	assert.Nil(t, prime.Spec.DataSourceRef)
 	assert.Equal(t, c.Spec.Resources, prime.Spec.Resources)
-	w.Env.Get(c)
+	w.Get(c)
 	assert.Equal(t, corev1.ClaimPending, c.Status.Phase, "not before every byte is there (B-2)")
 	close(hold)
 	w.untilFilled(r, c, kopiurv1.ReasonRestoreSucceeded)
@@ -183,7 +183,7 @@ func TestNothingIsLeftBehindB3(t *testing.T) {
 
 	require.NoError(t, w.Client.Delete(t.Context(), r))
 	w.untilNoPrime(logs)
-	w.Env.Get(logs)
+	w.Get(logs)
 	assert.Nil(t, logs.DeletionTimestamp, "a claim of the user is never deleted (K-7)")
 	w.untilEvent(logs, corev1.EventTypeWarning, kopiurv1.ReasonRestoreReferentMissing)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -253,7 +253,7 @@ func TestNoSourceIsSaidOnBoth(t *testing.T) {
 	assert.Equal(t, metav1.ConditionTrue, conditionOf(r, kopiurv1.ConditionStalled).Status)
 	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)
 	w.untilEvent(c, corev1.EventTypeWarning, kopiurv1.ReasonNoSnapshot)
-	w.Env.Get(c)
+	w.Get(c)
 	assert.Equal(t, corev1.ClaimPending, c.Status.Phase)
 	_, made := w.prime(c)
 	assert.False(t, made, "nothing is made before it is known what for")
@@ -285,7 +285,7 @@ func TestUnreachableIsNeverEmptyK1(t *testing.T) {
 	w.Mover(down("restore"))
 	w.update(r, func() { r.Spec.FailurePolicy = &kopiurv1.FailurePolicy{BackoffLimit: new(int32(0))} }) // asked again at once
 	w.untilClaim(r, "data", kopiurv1.ClaimFailed, kopiurv1.ReasonRestoreFailed)
-	w.Env.Get(c)
+	w.Get(c)
 	assert.Equal(t, corev1.ClaimPending, c.Status.Phase, "a volume without its data is not handed over")
 	w.Mover(testenv.Succeed)
 	w.update(r, func() { r.Spec.FailurePolicy.BackoffLimit = new(int32(1)) })

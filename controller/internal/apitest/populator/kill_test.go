@@ -55,7 +55,7 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 }
 
 func (w *world) ended(r *kopiurv1.Restore) bool {
-	w.Env.Get(r)
+	w.Get(r)
 	if r.Status.Phase != kopiurv1.RestoreCompleted {
 		return false
 	}

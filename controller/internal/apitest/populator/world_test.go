@@ -188,8 +188,8 @@ func (w *world) answer(of func(testenv.Call) work.Resolution) {
 
 func (w *world) update(obj client.Object, change func()) {
 	w.T.Helper()
-	w.Env.Get(obj)
-	require.NoError(w.T, w.binder.patch(w.T.Context(), obj, change))
+	w.Get(obj)
+	require.NoError(w.T, w.patch(w.T.Context(), obj, change))
 }
 
 // rests asserts that nothing writes the Restore any more.

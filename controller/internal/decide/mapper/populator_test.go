@@ -16,15 +16,11 @@ import (
 
 func TestClaimDataSource(t *testing.T) {
 	t.Parallel()
-	claim := func(ref *corev1.TypedObjectReference, labels ...string) *corev1.PersistentVolumeClaim {
-		c := &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "data", Labels: map[string]string{}, Annotations: map[string]string{kopiurv1.AnnotationRestore: "fill"}},
+	claim := func(ref *corev1.TypedObjectReference, labels map[string]string) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "data", Labels: labels, Annotations: map[string]string{kopiurv1.AnnotationRestore: "fill"}},
 			Spec:       corev1.PersistentVolumeClaimSpec{DataSourceRef: ref},
 		}
-		for i := 0; i < len(labels); i += 2 {
-			c.Labels[labels[i]] = labels[i+1]
-		}
-		return c
 	}
 	ref := func(group, kind, namespace string) *corev1.TypedObjectReference {
 		out := &corev1.TypedObjectReference{Kind: kind, Name: "back"}
@@ -41,14 +37,14 @@ func TestClaimDataSource(t *testing.T) {
 		names []string
 		wakes string
 	}{
-		"a claim of a Restore":                  {claim(ref(kopiurv1.GroupName, "Restore", "")), []string{"apps/back"}, "back"},
-		"one that says its own namespace":       {claim(ref(kopiurv1.GroupName, "Restore", "apps")), []string{"apps/back"}, "back"},
-		"a Restore of others is not read":       {claim(ref(kopiurv1.GroupName, "Restore", "theirs")), nil, ""},
-		"another kind of ours":                  {claim(ref(kopiurv1.GroupName, "Snapshot", "")), nil, ""},
-		"the Restore of another group":          {claim(ref("example.com", "Restore", "")), nil, ""},
-		"a core kind":                           {claim(ref("", "PersistentVolumeClaim", "")), nil, ""},
-		"a claim without a source":              {claim(nil), nil, ""},
-		"a helper claim, which has none itself": {claim(nil, kopiurv1.LabelManagedBy, kopiurv1.ManagedByValue, kopiurv1.LabelOperation, kopiurv1.OperationRestorePopulate), nil, "fill"},
+		"a claim of a Restore":                  {claim(ref(kopiurv1.GroupName, "Restore", ""), nil), []string{"apps/back"}, "back"},
+		"one that says its own namespace":       {claim(ref(kopiurv1.GroupName, "Restore", "apps"), nil), []string{"apps/back"}, "back"},
+		"a Restore of others is not read":       {claim(ref(kopiurv1.GroupName, "Restore", "theirs"), nil), nil, ""},
+		"another kind of ours":                  {claim(ref(kopiurv1.GroupName, "Snapshot", ""), nil), nil, ""},
+		"the Restore of another group":          {claim(ref("example.com", "Restore", ""), nil), nil, ""},
+		"a core kind":                           {claim(ref("", "PersistentVolumeClaim", ""), nil), nil, ""},
+		"a claim without a source":              {claim(nil, nil), nil, ""},
+		"a helper claim, which has none itself": {claim(nil, map[string]string{kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue, kopiurv1.LabelOperation: kopiurv1.OperationRestorePopulate}), nil, "fill"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -32,7 +32,8 @@ func populate(w World, now time.Time) Plan {
 	d := &decision{World: w, now: now, plan: out}
 	d.st = &d.plan.Status
 	d.st.Failure = nil
-	if d.validate(); d.plan.State == Stalled && named(w.Claims) == 0 {
+	d.validate()
+	if d.plan.State == Stalled && named(w.Claims) == 0 {
 		d.plan.set(kopiurv1.ConditionAwaitingClaim, metav1.ConditionTrue, kopiurv1.ReasonAwaitingClaim, awaiting)
 		return d.plan
 	}
