@@ -147,6 +147,9 @@ type SnapshotReplicationTurn struct {
 	Slot string `json:"slot"`
 	// trigger of the run.
 	Trigger ReplicationTrigger `json:"trigger"`
+	// attempt tells runs of one slot apart: it counts the failures before.
+	// +optional
+	Attempt int32 `json:"attempt,omitempty"`
 	// part is the number of its Job.
 	Part int32 `json:"part"`
 	// cursor is where this part goes on.

@@ -134,7 +134,7 @@ func (d *decision) wait() {
 	if d.held() {
 		return
 	}
-	turn := kopiurv1.SnapshotReplicationTurn{Slot: pin.String(), Trigger: kopiurv1.TriggerSchedule, Part: 1, StartedAt: d.stamp()}
+	turn := kopiurv1.SnapshotReplicationTurn{Slot: pin.String(), Trigger: kopiurv1.TriggerSchedule, Part: 1, Attempt: st.ConsecutiveFailures, StartedAt: d.stamp()}
 	if manual {
 		turn.Slot, turn.Trigger = asked, kopiurv1.TriggerManual
 		st.ManualRun.Phase = kopiurv1.RunRunning

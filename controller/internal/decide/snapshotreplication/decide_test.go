@@ -182,6 +182,24 @@ func TestFailuresInARowRestLonger(t *testing.T) {
 	assert.Equal(t, &kopiurv1.SnapshotReplicationRun{IdentitiesSelected: 2, SnapshotsCopied: 3, AlreadyPresent: 4, Pruned: 5}, good.Status.LastRun)
 }
 
+// A run that is made again within one second of the one before is another one: its Job must not be taken for that one's.
+func TestTwoRunsOfOneSecondHaveTwoJobs(t *testing.T) {
+	t.Parallel()
+	w := given(pin(now.Format("2006-01-02T15:04:05Z")))
+	one := decide.Decide(w, now)
+	require.Equal(t, decide.Start, one.Action)
+	w.Replication.Status = *one.Status.DeepCopy()
+	w.Job = one.Job
+	result(work.CodeAuthFailure, nil)(&w)
+	failed := decide.Decide(w, now)
+	w.Replication.Status = failed.Status
+	w.Job, w.CredentialVersion = nil, "1;3"
+	two := decide.Decide(w, now)
+	require.Equal(t, decide.Start, two.Action)
+	assert.Equal(t, one.Status.Run.Slot, two.Status.Run.Slot)
+	assert.NotEqual(t, one.Job.Name, two.Job.Name)
+}
+
 // A run whose records do not fit into one log goes on in another Job, with the cursor of the one before.
 func TestARunOfSeveralParts(t *testing.T) {
 	t.Parallel()

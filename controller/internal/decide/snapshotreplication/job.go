@@ -34,7 +34,7 @@ func JobName(o *kopiurv1.SnapshotReplication, t kopiurv1.SnapshotReplicationTurn
 }
 
 func attempt(t kopiurv1.SnapshotReplicationTurn) string {
-	return fmt.Sprintf("%s/%s/%d", t.Trigger, t.Slot, t.Part)
+	return fmt.Sprintf("%s/%s/%d/%d", t.Trigger, t.Slot, t.Attempt, t.Part)
 }
 
 // Build makes the Job of a part.
