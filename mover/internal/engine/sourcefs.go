@@ -119,16 +119,16 @@ const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
 // root as closely. What it refuses is asked for again the long way: it may not know this call, or not such a long path,
 // and if the file is the reason, the root says so in its own words.
 func (r rootFS) openBeneath(rel string) *os.File {
-	fd, err := r.beneath(rel, openFlags)
+	fd, err := r.beneath(rel, uint64(openFlags))
 	if err != nil {
 		return nil
 	}
 	return os.NewFile(uintptr(fd), filepath.Join(r.Name(), rel))
 }
 
-func (r rootFS) beneath(rel string, flags int) (int, error) {
+func (r rootFS) beneath(rel string, flags uint64) (int, error) {
 	return unix.Openat2(int(r.self.Fd()), rel, &unix.OpenHow{ //nolint:wrapcheck // the callers look at it
-		Flags: uint64(flags | unix.O_CLOEXEC), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+		Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
 	})
 }
 
