@@ -42,18 +42,16 @@ const (
 
 // CacheSpec sizes the mover's cache.
 type CacheSpec struct {
-	// capacity of the cache volume; kopia's own limits are derived from it and stay below 80 % of it. Where it is left out, an
-	// emptyDir has no size of its own, and a claim has 5Gi. A claim that is kept is replaced when this is changed.
+	// capacity of the cache volume; kopia's limits stay below 80 % of it. Without it an emptyDir has no size, and a claim 5Gi.
+	// A kept claim is replaced when it changes.
 	// +optional
 	Capacity Quantity `json:"capacity,omitempty"`
-	// storageClassName of the cache's claim: one that is kept with mode Persistent, else one that is made for each pod and
-	// goes with it. Where it is left out, the former is of the cluster's default class, and the latter is an emptyDir.
+	// storageClassName of the cache's claim. Without it mode Persistent takes the default class, and Ephemeral an emptyDir.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	StorageClassName string `json:"storageClassName,omitempty"`
-	// mode Ephemeral (the default) is a volume that lives as long as the pod; Persistent is a claim that is kept for the
-	// next backup of the policy, or the next look at the repository, and goes with them. One mover uses it at a time: others
-	// that run beside it, and all that do something else, have a cache that goes with their pod.
+	// mode Ephemeral (the default) goes with the pod; Persistent is a claim that is kept for the next backup of the policy, or
+	// look at the repository. One mover uses it at a time.
 	// +optional
 	Mode CacheMode `json:"mode,omitempty"`
 	// contentCacheSizeMb overrides the derived limit for file contents.

@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Quantity is an amount such as 10Gi, 500m or 1073741824. It is kept as text and parsed at use: what Kubernetes' own
-// type does not decode would hide the whole list of objects in which one of them has it.
+// It is kept as text and parsed at use: what Kubernetes' own type does not decode would hide the whole list of objects in
+// which one of them has it. (Apart, because what follows stands in every schema.)
+
+// Quantity is an amount such as 10Gi, 500m or 1073741824.
 // +kubebuilder:validation:Type=""
 // +kubebuilder:validation:XIntOrString
 // +kubebuilder:validation:MaxLength=64
