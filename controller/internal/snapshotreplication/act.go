@@ -131,7 +131,7 @@ func (r *Reconciler) tidy(ctx context.Context, w decide.World, before kopiurv1.S
 func (r *Reconciler) report(p *loop.Patcher, plan decide.Plan) ctrl.Result {
 	p.Carry(plan.Carry...)
 	for _, c := range plan.Conditions {
-		alarm := !c.True
+		var alarm bool
 		if c.True {
 			p.Conditions.True(c.Type, c.Reason, "%s", c.Message)
 			alarm = c.Type == kopiurv1.ConditionIdentityOverlap

@@ -32,16 +32,19 @@ func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.SnapshotReplicat
 	}
 	turn := obj.Status.Run
 	if turn == nil {
-		return w, g, r.observeGates(ctx, &w)
+		err := r.observeGates(ctx, &w)
+		return w, g, err
 	}
 	if err := r.observeJob(ctx, &w, decide.JobName(obj, *turn)); err != nil {
 		return w, g, err
 	}
 	if w.Job == nil {
-		return w, g, r.observeGates(ctx, &w)
+		err := r.observeGates(ctx, &w)
+		return w, g, err
 	}
 	r.observeLog(ctx, &w)
-	return w, g, r.gather(ctx, &w, g)
+	err := r.gather(ctx, &w, g)
+	return w, g, err
 }
 
 // observeSides reads both repositories, and what their movers mount here.

@@ -144,8 +144,7 @@ func TestSuspendedOnesSaySoToo(t *testing.T) {
 		assert.True(t, meta.IsStatusConditionTrue(*s.conditions, kopiurv1.ConditionSuspended), kind)
 
 		base := s.obj.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of its original
-		switch o := s.obj.(type) {
-		case *kopiurv1.RepositoryReplication:
+		if o, ok := s.obj.(*kopiurv1.RepositoryReplication); ok {
 			o.Spec.Suspend = false
 		}
 		require.NoError(t, env.Client.Patch(t.Context(), s.obj, client.MergeFrom(base)))

@@ -251,7 +251,7 @@ func (l *lab) copies() []kopiurv1.Snapshot {
 	var list kopiurv1.SnapshotList
 	require.NoError(l.t, l.Client.List(l.t.Context(), &list, client.InNamespace(l.Namespace), client.MatchingLabels{kopiurv1.LabelOrigin: kopiurv1.OriginReplicated}))
 	out := slices.DeleteFunc(list.Items, func(s kopiurv1.Snapshot) bool { return s.DeletionTimestamp != nil })
-	slices.SortFunc(out, func(a, b kopiurv1.Snapshot) int { return time.Time.Compare(startOf(a), startOf(b)) })
+	slices.SortFunc(out, func(a, b kopiurv1.Snapshot) int { return startOf(a).Compare(startOf(b)) })
 	return out
 }
 

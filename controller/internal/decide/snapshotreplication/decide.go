@@ -99,8 +99,10 @@ func (d *decision) requested() (string, bool) {
 	}
 	if _, err := time.Parse(time.RFC3339, text); err != nil {
 		d.p.Status.ManualRun = &kopiurv1.ManualRun{RequestedAt: text, Phase: kopiurv1.RunFailed, CompletedAt: d.stamp()}
-		d.p.Notes = append(d.p.Notes, Note{true, kopiurv1.ReasonInvalidRunRequest,
-			"the annotation " + kopiurv1.AnnotationRunRequested + " is no RFC 3339 time, such as 2026-03-05T09:00:00Z: nothing is run for it"})
+		d.p.Notes = append(d.p.Notes, Note{
+			true, kopiurv1.ReasonInvalidRunRequest,
+			"the annotation " + kopiurv1.AnnotationRunRequested + " is no RFC 3339 time, such as 2026-03-05T09:00:00Z: nothing is run for it",
+		})
 		return "", false
 	}
 	if m == nil || m.RequestedAt != text {

@@ -61,16 +61,20 @@ func TestDecide(t *testing.T) {
 		"a read-only destination takes nothing":                       {given(pin(passed), func(w *decide.World) { w.Destination.Spec.Mode = kopiurv1.ModeReadOnly }), decide.Rest, decide.Stalled, "DestinationReadOnly", "Pending", ""},
 		"a missing Secret is waited for":                              {given(pin(passed), closed(kopiurv1.ConditionCredentialsAvailable, "MissingCredentialsSecret")), decide.Rest, decide.Progressing, "MissingCredentialsSecret", "Pending", ""},
 		"so is a slot":                                                {given(pin(passed), closed(kopiurv1.ConditionRepositorySlotAvailable, "WaitingForSlot")), decide.Rest, decide.Progressing, "WaitingForSlot", "Pending", ""},
-		"two repositories in one place are refused": {given(pin(passed), func(w *decide.World) { w.Destination.Spec.Backend = w.Source.Spec.Backend }),
-			decide.Rest, decide.Stalled, "InvalidSpec", "Failed", ""},
+		"two repositories in one place are refused": {
+			given(pin(passed), func(w *decide.World) { w.Destination.Spec.Backend = w.Source.Spec.Backend }),
+			decide.Rest, decide.Stalled, "InvalidSpec", "Failed", "",
+		},
 		"keys on one side and an identity on the other are refused": {given(pin(passed), func(w *decide.World) {
 			w.Source.Spec.Backend.S3.Auth = &kopiurv1.BackendAuth{SecretRef: &kopiurv1.SecretRef{Name: "keys"}}
 			w.Destination.Spec.Backend.S3.Auth = &kopiurv1.BackendAuth{WorkloadIdentity: &kopiurv1.WorkloadIdentity{ServiceAccountName: "cloud"}}
 		}), decide.Rest, decide.Stalled, "InvalidSpec", "Failed", ""},
-		"a schedule that cannot be read is refused": {given(func(w *decide.World) {
-			w.Source.Spec.ScheduleDefaults = &kopiurv1.ScheduleDefaults{Timezone: "Moon/Base"}
-		}),
-			decide.Rest, decide.Stalled, "InvalidSchedule", "Failed", ""},
+		"a schedule that cannot be read is refused": {
+			given(func(w *decide.World) {
+				w.Source.Spec.ScheduleDefaults = &kopiurv1.ScheduleDefaults{Timezone: "Moon/Base"}
+			}),
+			decide.Rest, decide.Stalled, "InvalidSchedule", "Failed", "",
+		},
 
 		"a run whose Job is not there gets it":                {given(running(schedule, passed), func(w *decide.World) { w.Job, w.Outcome.State = nil, moverjob.Absent }), decide.Start, decide.Progressing, "Replicating", "Replicating", passed},
 		"but not while it is suspended":                       {given(running(schedule, passed), suspended, func(w *decide.World) { w.Job, w.Outcome.State = nil, moverjob.Absent }), decide.Rest, decide.Progressing, "Suspended", "Replicating", passed},
@@ -169,7 +173,7 @@ func TestFailuresInARowRestLonger(t *testing.T) {
 	for n, at := range []string{"2026-03-05T12:02:00Z", "2026-03-05T12:04:00Z", "2026-03-05T12:08:00Z", "2026-03-05T12:16:00Z", "2026-03-05T12:30:00Z", "2026-03-05T12:30:00Z"} {
 		p := decide.Decide(w, now)
 		assert.Equal(t, at, p.Status.NextScheduledAt)
-		assert.Equal(t, int32(n+1), p.Status.ConsecutiveFailures) //nolint:gosec // six
+		assert.Equal(t, int32(n+1), p.Status.ConsecutiveFailures)
 		w.Replication.Status.ConsecutiveFailures = p.Status.ConsecutiveFailures
 	}
 	good := decide.Decide(given(running(kopiurv1.TriggerSchedule, passed), result(work.CodeOK, copied(3)), func(w *decide.World) {

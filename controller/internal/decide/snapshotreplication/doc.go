@@ -14,7 +14,7 @@
 //	killed among a thousand rows           they have names of their own; those that are there are passed over
 //	killed between the parts of a run      what earlier parts told is not known any more: nothing is deleted in this run
 //	a mover that could not read something  what it copied has rows, and nothing is deleted
-//	a source that lists nothing            nothing is deleted: it is more likely to be gone than to be meant
+//	a source with an empty list            nothing is deleted: it is more likely to be gone than to be meant
 //	the repository behind sourceRef is another one now  copies from the one before are not measured by it
 //	a snapshot that somebody else stored   is no copy of this replication, and never deleted by it
 package snapshotreplication

@@ -39,7 +39,7 @@ func (d *decision) follow() {
 }
 
 func lostAs(s moverjob.State) string {
-	switch s { //nolint:exhaustive // the others have results
+	switch s {
 	case moverjob.Wedged:
 		return kopiurv1.ReasonMoverPodWedged
 	case moverjob.DeadlineKilled:
