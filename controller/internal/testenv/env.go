@@ -15,6 +15,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -222,4 +223,12 @@ func Claim(name string) *corev1.PersistentVolumeClaim {
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		},
 	}
+}
+
+// Condition of a kind, an empty one where there is none.
+func Condition(list []metav1.Condition, kind string) metav1.Condition {
+	if c := meta.FindStatusCondition(list, kind); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
 }

@@ -4,6 +4,7 @@
 package testenv
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -125,4 +126,9 @@ func (e *Env) Calls() []Call {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([]Call(nil), e.calls...)
+}
+
+// CallsOf are the movers of one operation that were started so far, in order.
+func (e *Env) CallsOf(operation string) []Call {
+	return slices.DeleteFunc(e.Calls(), func(c Call) bool { return c.Spec.Operation.Name() != operation })
 }

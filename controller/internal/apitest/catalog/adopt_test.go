@@ -70,7 +70,7 @@ func TestAPolicyTakesItsHistoryOver(t *testing.T) {
 				assert.Equal(t, "web", r.Labels[kopiurv1.LabelConfig])
 				assert.Equal(t, []string{kopiurv1.FinalizerSnapshot}, r.Finalizers)
 				assert.Empty(t, r.OwnerReferences)
-				assert.Equal(t, kopiurv1.ReasonSnapshotAdopted, condition(r.Status.Conditions, kopiurv1.ConditionReady).Reason)
+				assert.Equal(t, kopiurv1.ReasonSnapshotAdopted, testenv.Condition(r.Status.Conditions, kopiurv1.ConditionReady).Reason)
 			}
 			assert.Len(t, l.snapshots(kopiurv1.OriginDiscovered), 2, "what belongs to nobody stays a row")
 			l.settled(p, 3)
@@ -141,7 +141,7 @@ func TestWhatRetentionWouldDeleteStaysARow(t *testing.T) {
 	l.adopted(p, 2)
 	assert.Equal(t, ids[2:], idsOf(l.eventually(kopiurv1.OriginAdopted, 2)))
 	assert.Equal(t, int64(2), p.Status.Adoption.SkippedByRetention)
-	assert.Contains(t, condition(p.Status.Conditions, kopiurv1.ConditionHistoryAdopted).Message, "2 snapshots that were in the repository stay as they were found")
+	assert.Contains(t, testenv.Condition(p.Status.Conditions, kopiurv1.ConditionHistoryAdopted).Message, "2 snapshots that were in the repository stay as they were found")
 	l.settled(p, 2)
 	for _, token := range []string{"one", "two"} {
 		l.again(token)
@@ -228,7 +228,7 @@ func TestNobodyIsAdoptedAgainstAWill(t *testing.T) {
 	}
 	l.Get(web)
 	l.Quiet(web, time.Second)
-	assert.Empty(t, condition(web.Status.Conditions, kopiurv1.ConditionHistoryAdopted))
+	assert.Empty(t, testenv.Condition(web.Status.Conditions, kopiurv1.ConditionHistoryAdopted))
 }
 
 // D-7, I-4: where nothing matches, what comes nearest is named once, with what to write; where nothing comes near, nothing
@@ -247,14 +247,14 @@ func TestTheNearestMissIsNamed(t *testing.T) {
 	l.StartController()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		l.GetC(c, p)
-		cond := condition(p.Status.Conditions, kopiurv1.ConditionHistoryAdopted)
+		cond := testenv.Condition(p.Status.Conditions, kopiurv1.ConditionHistoryAdopted)
 		require.Equal(c, kopiurv1.ReasonNoMatchingIdentity, cond.Reason)
 		require.Contains(c, cond.Message, "4 snapshots are filed as "+old.String())
 		require.True(c, strings.HasSuffix(cond.Message, "write sourcePathOverride: /data for the source"), cond.Message)
 		require.True(c, loop.IsTrue(p.Status.Conditions, kopiurv1.ConditionReady), "it is advice, and holds nothing up")
 	}, testenv.Wait, testenv.Tick)
 	l.Get(other)
-	assert.Empty(t, condition(other.Status.Conditions, kopiurv1.ConditionHistoryAdopted))
+	assert.Empty(t, testenv.Condition(other.Status.Conditions, kopiurv1.ConditionHistoryAdopted))
 
 	l.Change(p, func() { p.Spec.Sources[0].SourcePathOverride = "/data" })
 	l.adopted(p, 4)

@@ -246,15 +246,6 @@ func (l *lab) eventually(origin string, n int, namespace ...string) []kopiurv1.S
 	return out
 }
 
-func condition(list []metav1.Condition, kind string) metav1.Condition {
-	for _, c := range list {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
-}
-
 // started counts the movers of an operation.
 func (l *lab) started(operation string) int {
 	n := 0

@@ -285,10 +285,7 @@ func condition(obj client.Object, kind string) metav1.Condition {
 	case *kopiurv1.Repository:
 		list = o.Status.Conditions
 	}
-	if c := meta.FindStatusCondition(list, kind); c != nil {
-		return *c
-	}
-	return metav1.Condition{}
+	return testenv.Condition(list, kind)
 }
 
 // stillHeld looks whether Snapshots are held still.

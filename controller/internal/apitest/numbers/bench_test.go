@@ -334,6 +334,8 @@ func (c *town) deletions(t *testing.T, p *kopiurv1.SnapshotPolicy) {
 	bill := asked.Requests()
 	publish(t, row{ID: "C11/held", What: "1,000 Snapshots deleted by a cascade to all of them held", Value: value{exactly(holding.Seconds()), seconds}})
 	publish(t, row{ID: "C11/jobs", What: "Jobs after the acknowledgement", Value: value{exactly(float64(jobs)), count}, Bound: &bound{Budget: 5}})
-	publish(t, row{ID: "C11", What: "acknowledgement to the last of 1,000 gone", Value: value{exactly(took.Seconds()), seconds}, Bound: &bound{Budget: 120},
-		Note: fmt.Sprintf("%.1f requests for each Snapshot: %s", float64(len(bill))/n, testenv.Told(testenv.Tally(bill)))})
+	publish(t, row{
+		ID: "C11", What: "acknowledgement to the last of 1,000 gone", Value: value{exactly(took.Seconds()), seconds}, Bound: &bound{Budget: 120},
+		Note: fmt.Sprintf("%.1f requests for each Snapshot: %s", float64(len(bill))/n, testenv.Told(testenv.Tally(bill))),
+	})
 }

@@ -48,14 +48,14 @@ func TestEachClaimGetsItsOwnB1J1(t *testing.T) {
 	w.until(r, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonRestoreSucceeded)
 	assert.Equal(t, kopiurv1.RestoreCompleted, r.Status.Phase)
 	assert.Equal(t, kopiurv1.ReasonClaimsObserved, conditionOf(r, kopiurv1.ConditionAwaitingClaim).Reason)
-	assert.Len(t, w.movers("resolve"), 2)
-	require.Len(t, w.movers("restore"), 2)
+	assert.Len(t, w.CallsOf("resolve"), 2)
+	require.Len(t, w.CallsOf("restore"), 2)
 	for _, j := range w.jobsOf(r) {
 		for _, v := range j.Spec.Template.Spec.Volumes {
 			if v.Name == moverjob.TargetVolume {
 				claim := v.PersistentVolumeClaim.ClaimName
-				i := slices.IndexFunc(w.movers("restore"), func(c testenv.Call) bool { return c.Job == j.Name })
-				assert.Equal(t, primes[claim], w.movers("restore")[i].Spec.Operation.Restore.SnapshotID, claim)
+				i := slices.IndexFunc(w.CallsOf("restore"), func(c testenv.Call) bool { return c.Job == j.Name })
+				assert.Equal(t, primes[claim], w.CallsOf("restore")[i].Spec.Operation.Restore.SnapshotID, claim)
 				delete(primes, claim)
 			}
 		}
@@ -68,7 +68,7 @@ func TestEachClaimGetsItsOwnB1J1(t *testing.T) {
 	again := w.wanting("data-2", func(c *corev1.PersistentVolumeClaim) { c.Spec.DataSourceRef.Name = "fill" })
 	w.untilClaim(r, again.Name, kopiurv1.ClaimFailed, kopiurv1.ReasonSourcePathAmbiguous)
 	w.untilEvent(again, corev1.EventTypeWarning, kopiurv1.ReasonSourcePathAmbiguous)
-	assert.Len(t, w.movers("resolve"), 2, "no question without a path")
+	assert.Len(t, w.CallsOf("resolve"), 2, "no question without a path")
 	w.update(r, func() { r.Spec.Source.FromPolicy.SourcePath = "/pvc/logs" })
 	w.untilFilled(r, again, kopiurv1.ReasonRestoreSucceeded)
 	assert.Equal(t, "k/pvc/logs", r.Status.Claims[again.Name].Resolved.KopiaSnapshotID)
@@ -132,7 +132,7 @@ func TestCompletedIsBoundB2(t *testing.T) {
 	assert.Equal(t, metav1.ConditionFalse, conditionOf(r, kopiurv1.ConditionReady).Status)
 	w.unbinding.Store(false)
 	w.untilFilled(r, c, kopiurv1.ReasonRestoreSucceeded)
-	assert.Len(t, w.movers("restore"), 1)
+	assert.Len(t, w.CallsOf("restore"), 1)
 }
 
 // B-3: GitOps makes the Restore of a bound claim again: nothing is asked, written or left behind.
@@ -234,10 +234,10 @@ func TestContinueBindsAnEmptyVolumeB4(t *testing.T) {
 	c := w.wanting("data")
 	w.untilFilled(r, c, kopiurv1.ReasonNoSnapshotContinue)
 	assert.Equal(t, kopiurv1.ResolutionNoSnapshot, r.Status.Claims["data"].Resolved.Resolution)
-	assert.Empty(t, w.movers("restore"))
+	assert.Empty(t, w.CallsOf("restore"))
 	w.answer(func(testenv.Call) work.Resolution { return work.ResolutionFound })
 	w.rests(r)
-	assert.Len(t, w.movers("resolve"), 1, "never asked again")
+	assert.Len(t, w.CallsOf("resolve"), 1, "never asked again")
 }
 
 // K-1: nothing to restore, and nobody said that the claim may be empty: it stays as it is, and both objects say why.
@@ -320,7 +320,7 @@ func TestAForeignHelperIsLeftAloneK7(t *testing.T) {
 	w.begin()
 	r := w.populator()
 	w.untilClaim(r, "data", kopiurv1.ClaimFailed, kopiurv1.ReasonTargetPVCExists)
-	assert.Empty(t, w.movers("restore"))
+	assert.Empty(t, w.CallsOf("restore"))
 	require.NoError(t, w.Client.Delete(t.Context(), r))
 	w.untilEvent(c, corev1.EventTypeWarning, kopiurv1.ReasonRestoreReferentMissing)
 	err := w.Client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign)

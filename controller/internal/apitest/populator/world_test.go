@@ -155,22 +155,7 @@ func (w *world) until(r *kopiurv1.Restore, kind string, status metav1.ConditionS
 }
 
 func conditionOf(r *kopiurv1.Restore, kind string) metav1.Condition {
-	for _, c := range r.Status.Conditions {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
-}
-
-func (w *world) movers(op string) []testenv.Call {
-	var out []testenv.Call
-	for _, c := range w.Calls() {
-		if c.Spec.Operation.Name() == op {
-			out = append(out, c)
-		}
-	}
-	return out
+	return testenv.Condition(r.Status.Conditions, kind)
 }
 
 // answer makes every resolve mover answer this; all others succeed.

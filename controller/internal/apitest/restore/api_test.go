@@ -153,23 +153,7 @@ func (w *world) untilReady(r *kopiurv1.Restore) {
 }
 
 func conditionOf(r *kopiurv1.Restore, kind string) metav1.Condition {
-	for _, c := range r.Status.Conditions {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
-}
-
-// movers are the resolve and restore movers that ran, in order.
-func (w *world) movers(op string) []testenv.Call {
-	var out []testenv.Call
-	for _, c := range w.Calls() {
-		if c.Spec.Operation.Name() == op {
-			out = append(out, c)
-		}
-	}
-	return out
+	return testenv.Condition(r.Status.Conditions, kind)
 }
 
 // settles waits until a Restore is left alone for a while: what it asked of others may come back to it once more before.

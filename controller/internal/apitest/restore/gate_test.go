@@ -56,7 +56,7 @@ func TestPrivilegeGateHealsByTheAnnotation(t *testing.T) {
 	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) { s.Mover = &kopiurv1.MoverSpec{PrivilegedMode: new(true)} })
 	w.until(r, kopiurv1.ConditionMoverPermitted, metav1.ConditionFalse, kopiurv1.ReasonPrivilegedMoverNotPermitted)
 	assert.Equal(t, "kfound", r.Status.Resolved.KopiaSnapshotID, "asking takes no privileges")
-	assert.Empty(t, w.movers("restore"))
+	assert.Empty(t, w.CallsOf("restore"))
 	w.noClaim("data-new")
 	w.untilEvent(r, corev1.EventTypeWarning, kopiurv1.ReasonPrivilegedMoverNotPermitted)
 	w.rests(r)
@@ -65,7 +65,7 @@ func TestPrivilegeGateHealsByTheAnnotation(t *testing.T) {
 	w.update(ns, func() { ns.Annotations = map[string]string{kopiurv1.AnnotationPrivilegedMovers: "true"} })
 	w.untilReady(r)
 	var pod corev1.Pod
-	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: w.movers("restore")[0].Pod}, &pod))
+	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: w.CallsOf("restore")[0].Pod}, &pod))
 	assert.EqualValues(t, 0, *pod.Spec.Containers[0].SecurityContext.RunAsUser, "a privileged restore really runs as root (F-2)")
 	assert.Contains(t, pod.Spec.Containers[0].SecurityContext.Capabilities.Add, corev1.Capability("CHOWN"))
 }
@@ -125,7 +125,7 @@ func TestFailedReopensWhenTheSecretChanges(t *testing.T) {
 	w.untilEvent(r, corev1.EventTypeWarning, kopiurv1.ReasonRestoreFailed)
 	w.touch(r)
 	w.rests(r)
-	assert.Len(t, w.movers("restore"), 1, "one-shot")
+	assert.Len(t, w.CallsOf("restore"), 1, "one-shot")
 
 	w.Mover(testenv.Succeed)
 	w.update(w.Secret, func() { w.Secret.StringData = map[string]string{"KOPIA_PASSWORD": "right"} })
@@ -146,7 +146,7 @@ func TestFailedReopensWhenTheSpecChanges(t *testing.T) {
 	w.Mover(testenv.Succeed)
 	w.update(r, func() { r.Spec.Options = &kopiurv1.RestoreOptions{SkipOwners: new(true)} })
 	w.untilReady(r)
-	calls := w.movers("restore")
+	calls := w.CallsOf("restore")
 	assert.True(t, *calls[len(calls)-1].Spec.Operation.Restore.Options.SkipOwners)
 }
 
@@ -230,7 +230,7 @@ func TestLostResultIsRestoredAgain(t *testing.T) {
 	r := w.restore()
 	w.untilReady(r)
 	assert.EqualValues(t, 2, r.Status.Job.Attempts)
-	calls := w.movers("restore")
+	calls := w.CallsOf("restore")
 	require.Len(t, calls, 2)
 	assert.NotEqual(t, calls[0].Job, calls[1].Job)
 }

@@ -29,13 +29,13 @@ func TestFromAnIdentity(t *testing.T) {
 	r := w.restore(fromElsewhere)
 	w.untilReady(r)
 	assert.Equal(t, "identity", r.Status.SourceKind)
-	asked := w.movers("resolve")
+	asked := w.CallsOf("resolve")
 	require.Len(t, asked, 1)
 	assert.Equal(t, &work.Resolve{Identity: work.Identity{Username: "shop", Hostname: "apps.old", Path: "/pvc/data"}, Offset: 1}, asked[0].Spec.Operation.Resolve)
 	require.NotNil(t, r.Status.Resolved)
 	assert.Equal(t, "kfound", r.Status.Resolved.KopiaSnapshotID)
 	assert.Equal(t, &kopiurv1.Identity{Username: "shop", Hostname: "apps.old", SourcePath: "/pvc/data"}, r.Status.Resolved.Identity)
-	assert.Equal(t, "kfound", w.movers("restore")[0].Spec.Operation.Restore.SnapshotID)
+	assert.Equal(t, "kfound", w.CallsOf("restore")[0].Spec.Operation.Restore.SnapshotID)
 	w.rests(r)
 }
 
@@ -53,7 +53,7 @@ func TestFromAnIdentityThatIsAbsentK1(t *testing.T) {
 	w.update(r, func() { r.Spec.Policy = &kopiurv1.RestorePolicy{OnMissingSnapshot: kopiurv1.OnMissingContinue} })
 	w.until(r, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonNoSnapshotContinue)
 	assert.Equal(t, kopiurv1.ResolutionNoSnapshot, r.Status.Resolved.Resolution)
-	assert.Empty(t, w.movers("restore"))
+	assert.Empty(t, w.CallsOf("restore"))
 }
 
 // An identity is no way round the owner of a ClusterRepository, who says which namespaces may use it.

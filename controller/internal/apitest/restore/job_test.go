@@ -88,7 +88,7 @@ func TestRetryableFailureIsTriedByItsJobFirst(t *testing.T) {
 	w.begin()
 	r := w.restore()
 	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonRestoreFailed)
-	assert.Len(t, w.movers("restore"), 3)
+	assert.Len(t, w.CallsOf("restore"), 3)
 	assert.True(t, r.Status.Failure.RetryRecommended)
 	assert.EqualValues(t, 1, r.Status.Job.Attempts)
 }
@@ -111,7 +111,7 @@ func TestForeignJobIsNotTaken(t *testing.T) {
 	w.begin()
 	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonJobNameTaken)
 	assert.Contains(t, conditionOf(r, kopiurv1.ConditionReady).Message, foreign.Name)
-	assert.Empty(t, w.movers("restore"))
+	assert.Empty(t, w.CallsOf("restore"))
 	w.rests(r)
 }
 
@@ -123,6 +123,6 @@ func TestALateResultIsNotALostOne(t *testing.T) {
 	w.begin()
 	r := w.restore(fromPolicy)
 	w.untilReady(r)
-	assert.Len(t, w.movers("resolve"), 1)
-	assert.Len(t, w.movers("restore"), 1)
+	assert.Len(t, w.CallsOf("resolve"), 1)
+	assert.Len(t, w.CallsOf("restore"), 1)
 }

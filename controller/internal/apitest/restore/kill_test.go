@@ -147,9 +147,9 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 					w.untilRetired(r)
 					w.rests(r)
 
-					assert.Len(t, w.movers("restore"), 1, "one restore")
+					assert.Len(t, w.CallsOf("restore"), 1, "one restore")
 					if r.Spec.Source.FromPolicy != nil {
-						assert.Len(t, w.movers("resolve"), 1, "one question")
+						assert.Len(t, w.CallsOf("resolve"), 1, "one question")
 					}
 					for _, write := range slices.Concat(m.written(), second.written()) {
 						assert.NotRegexp(t, `^(update|patch|delete|deletecollection) \*v1\.PersistentVolumeClaim`, write, "the claim is the user's")

@@ -130,7 +130,7 @@ func asTheBackup(s *kopiurv1.RestoreSpec) {
 // wrote is the container of the pod that wrote into the claim.
 func (w *world) wrote() corev1.Container {
 	w.T.Helper()
-	movers := w.movers("restore")
+	movers := w.CallsOf("restore")
 	require.NotEmpty(w.T, movers)
 	var pod corev1.Pod
 	require.NoError(w.T, w.Client.Get(w.T.Context(), client.ObjectKey{Namespace: w.Namespace, Name: movers[0].Pod}, &pod))

@@ -52,7 +52,7 @@ func TestSnapshotIntoANewClaim(t *testing.T) {
 		assert.Equal(t, reason, c.Reason, kind)
 	}
 
-	calls := w.movers("restore")
+	calls := w.CallsOf("restore")
 	require.Len(t, calls, 1)
 	op := calls[0].Spec.Operation.Restore
 	assert.Equal(t, "k1", op.SnapshotID)
@@ -60,7 +60,7 @@ func TestSnapshotIntoANewClaim(t *testing.T) {
 	assert.Equal(t, "/pvc/data", op.Identity.Path, "found again by identity and start where its id changed (K-3)")
 	assert.Equal(t, time.Date(2026, 3, 2, 2, 0, 0, 0, time.UTC), op.StartTime.UTC())
 	assert.Equal(t, work.RestoreOptions{SkipTimes: new(false), Parallel: 3}, op.Options, "what is unset stays unset (B-9)")
-	assert.Empty(t, w.movers("resolve"), "a Snapshot that is named needs no mover to be found")
+	assert.Empty(t, w.CallsOf("resolve"), "a Snapshot that is named needs no mover to be found")
 
 	var pvc corev1.PersistentVolumeClaim
 	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "data-new"}, &pvc))
@@ -68,7 +68,7 @@ func TestSnapshotIntoANewClaim(t *testing.T) {
 	assert.Equal(t, string(r.UID), pvc.Labels[kopiurv1.LabelOwnerUID])
 	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, pvc.Spec.AccessModes)
 	w.rests(r)
-	assert.Len(t, w.movers("restore"), 1, "one-shot")
+	assert.Len(t, w.CallsOf("restore"), 1, "one-shot")
 }
 
 func TestFromPolicyFound(t *testing.T) {
@@ -85,7 +85,7 @@ func TestFromPolicyFound(t *testing.T) {
 	assert.Equal(t, "/pvc/data", r.Status.Resolved.Identity.SourcePath)
 	assert.Equal(t, "nas", r.Status.Resolved.Repository.Name)
 	assert.NotEmpty(t, r.Status.Resolved.PinnedAt)
-	asked, wrote := w.movers("resolve"), w.movers("restore")
+	asked, wrote := w.CallsOf("resolve"), w.CallsOf("restore")
 	require.Len(t, asked, 1)
 	require.Len(t, wrote, 1)
 	q := asked[0].Spec.Operation.Resolve
@@ -109,7 +109,7 @@ func TestFromPolicyAbsentContinues(t *testing.T) {
 	assert.Equal(t, kopiurv1.ResolutionNoSnapshot, r.Status.Resolved.Resolution)
 	var pvc corev1.PersistentVolumeClaim
 	require.NoError(t, w.Client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "data-new"}, &pvc), "the empty volume is there (B-4)")
-	assert.Empty(t, w.movers("restore"))
+	assert.Empty(t, w.CallsOf("restore"))
 
 	// A snapshot that appears later changes nothing.
 	w.answer(func(c testenv.Call) work.Resolution { return work.ResolutionFound })
@@ -118,8 +118,8 @@ func TestFromPolicyAbsentContinues(t *testing.T) {
 	w.until(r, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonNoSnapshotContinue)
 	w.rests(r)
 	assert.Equal(t, kopiurv1.ResolutionNoSnapshot, r.Status.Resolved.Resolution)
-	assert.Len(t, w.movers("resolve"), 1)
-	assert.Empty(t, w.movers("restore"))
+	assert.Len(t, w.CallsOf("resolve"), 1)
+	assert.Empty(t, w.CallsOf("restore"))
 }
 
 func TestFromPolicyAbsentFails(t *testing.T) {
@@ -198,7 +198,7 @@ func TestWaitTimeout(t *testing.T) {
 	clk.add(6 * time.Minute)
 	w.touch(r)
 	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonNoSnapshot)
-	assert.Len(t, w.movers("resolve"), 3, "the last word is an answer given after the window")
+	assert.Len(t, w.CallsOf("resolve"), 3, "the last word is an answer given after the window")
 	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)
 }
 
@@ -223,10 +223,10 @@ func TestReferentsAreWaitedFor(t *testing.T) {
 	s := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "tuesday"}, Spec: kopiurv1.SnapshotSpec{PolicyRef: &kopiurv1.PolicyRef{Name: "db"}}}
 	w.Create(s)
 	w.until(r, kopiurv1.ConditionResolved, metav1.ConditionFalse, kopiurv1.ReasonWaitingForSnapshot)
-	assert.Empty(t, w.movers("restore"))
+	assert.Empty(t, w.CallsOf("restore"))
 	close(hold)
 	w.untilReady(r)
-	op := w.movers("restore")[0].Spec.Operation.Restore
+	op := w.CallsOf("restore")[0].Spec.Operation.Restore
 	assert.Equal(t, "k"+string(s.UID), op.SnapshotID)
 	w.Get(s)
 	assert.Equal(t, s.Status.Timing.StartTime, op.StartTime.UTC().Format(time.RFC3339), "what the Snapshot recorded finds it again")
@@ -240,7 +240,7 @@ func TestMalformedAsOfHealsByAnEdit(t *testing.T) {
 	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) { s.Source.FromPolicy.AsOf = "yesterday" })
 	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonInvalidSpec)
 	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)
-	assert.Empty(t, w.movers("resolve"))
+	assert.Empty(t, w.CallsOf("resolve"))
 	w.noClaim("data-new")
 	w.rests(r)
 	w.update(r, func() { r.Spec.Source.FromPolicy.AsOf = "2026-03-05T09:00:00Z" })

@@ -42,7 +42,7 @@ func TestOntoABlockClaim(t *testing.T) {
 	w.begin()
 	r := w.restore(into("data"))
 	w.untilReady(r)
-	op := w.movers("restore")[0].Spec.Operation.Restore
+	op := w.CallsOf("restore")[0].Spec.Operation.Restore
 	assert.Empty(t, op.TargetPath)
 	assert.Equal(t, work.TargetDevice, op.DevicePath)
 	for _, j := range w.jobsOf(r) {
@@ -71,7 +71,7 @@ func TestIntoACommand(t *testing.T) {
 	w.Annotate(ns, kopiurv1.AnnotationStreamExecMovers, "true")
 	w.untilReady(r)
 	assert.Contains(t, conditionOf(r, kopiurv1.ConditionReady).Message, "the command took all 4096 bytes of shop.dump")
-	require.Len(t, w.movers("streamRestore"), 1)
+	require.Len(t, w.CallsOf("streamRestore"), 1)
 	roles, err := client.New(w.Config, client.Options{})
 	require.NoError(t, err)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
@@ -92,7 +92,7 @@ func TestForeignClaimIsRefused(t *testing.T) {
 	r := w.restore()
 	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonTargetPVCExists)
 	assert.Equal(t, kopiurv1.RestoreFailed, r.Status.Phase)
-	assert.Empty(t, w.movers("restore"))
+	assert.Empty(t, w.CallsOf("restore"))
 	w.untilEvent(r, corev1.EventTypeWarning, kopiurv1.ReasonTargetPVCExists)
 	w.rests(r)
 	w.Get(pvc)
@@ -155,7 +155,7 @@ func TestReadWriteOncePodInUseIsWaitedFor(t *testing.T) {
 	w.begin()
 	r := w.restore(into("data"))
 	w.until(r, kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonPVCInUse)
-	assert.Empty(t, w.movers("restore"))
+	assert.Empty(t, w.CallsOf("restore"))
 	require.NoError(t, w.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
 	w.touch(r)
 	w.untilReady(r)

@@ -101,12 +101,7 @@ func (l *lab) until(check func(c *assert.CollectT, s *kopiurv1.Snapshot)) {
 }
 
 func condition(s *kopiurv1.Snapshot, kind string) metav1.Condition {
-	for _, c := range s.Status.Conditions {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
+	return testenv.Condition(s.Status.Conditions, kind)
 }
 
 // waits returns a condition once it has this status and reason.

@@ -278,31 +278,11 @@ func (l *lab) told(n int) []kopiurv1.Snapshot {
 	return out
 }
 
-// movers are the runs' Jobs that were started.
-func (l *lab) movers() []testenv.Call {
-	var out []testenv.Call
-	for _, c := range l.Calls() {
-		if c.Spec.Operation.Migrate != nil {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
 func (l *lab) jobs() []batchv1.Job {
 	l.t.Helper()
 	var list batchv1.JobList
 	require.NoError(l.t, l.Client.List(l.t.Context(), &list, client.InNamespace(l.Namespace), client.MatchingLabels{kopiurv1.LabelOperation: "migrate"}))
 	return list.Items
-}
-
-func condition(list []metav1.Condition, kind string) metav1.Condition {
-	for _, c := range list {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
 }
 
 func mirror(r *kopiurv1.SnapshotReplication) {

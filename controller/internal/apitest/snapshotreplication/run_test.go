@@ -34,17 +34,17 @@ func TestCopiesHaveSnapshots(t *testing.T) {
 	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
 		require.Equal(c, kopiurv1.ReplicationPending, st.Phase)
 		require.NotEmpty(c, st.NextScheduledAt)
-		require.Equal(c, metav1.ConditionTrue, condition(st.Conditions, kopiurv1.ConditionReady).Status)
+		require.Equal(c, metav1.ConditionTrue, testenv.Condition(st.Conditions, kopiurv1.ConditionReady).Status)
 	})
-	assert.Empty(t, l.movers(), "a new one does not run at once (J-12)")
+	assert.Empty(t, l.CallsOf("migrate"), "a new one does not run at once (J-12)")
 
 	st := l.run(first)
 	assert.Equal(t, kopiurv1.ReplicationSucceeded, st.Phase)
 	assert.Equal(t, kopiurv1.RunSucceeded, st.ManualRun.Phase)
 	assert.Equal(t, &kopiurv1.SnapshotReplicationRun{IdentitiesSelected: 1, SnapshotsCopied: 7}, st.LastRun)
 	assert.NotEmpty(t, st.LastReplicated)
-	assert.Equal(t, metav1.ConditionTrue, condition(st.Conditions, kopiurv1.ConditionReady).Status)
-	assert.Equal(t, metav1.ConditionFalse, condition(st.Conditions, kopiurv1.ConditionIdentityOverlap).Status)
+	assert.Equal(t, metav1.ConditionTrue, testenv.Condition(st.Conditions, kopiurv1.ConditionReady).Status)
+	assert.Equal(t, metav1.ConditionFalse, testenv.Condition(st.Conditions, kopiurv1.ConditionIdentityOverlap).Status)
 	rows := l.told(7)
 	for i, s := range rows {
 		assert.Equal(t, "s00"+strconv.Itoa(i+1), s.Status.CopiedFrom.SourceManifestID)
@@ -66,7 +66,7 @@ func TestCopiesHaveSnapshots(t *testing.T) {
 		require.Equal(c, int64(1), st.LastRun.SnapshotsCopied)
 		require.Equal(c, int64(7), st.LastRun.AlreadyPresent)
 	})
-	assert.Len(t, l.movers(), 2)
+	assert.Len(t, l.CallsOf("migrate"), 2)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		for _, j := range l.jobs() {
 			require.NotNil(c, j.Spec.TTLSecondsAfterFinished, "%s goes by itself", j.Name)
@@ -90,7 +90,7 @@ func TestARunOfSeveralParts(t *testing.T) {
 	st := l.run(first)
 	l.told(10)
 	assert.Equal(t, int64(10), st.LastRun.SnapshotsCopied)
-	movers := l.movers()
+	movers := l.CallsOf("migrate")
 	require.Len(t, movers, 3)
 	assert.Empty(t, movers[0].Spec.Operation.Migrate.Cursor)
 	assert.NotEmpty(t, movers[2].Spec.Operation.Migrate.Cursor)
@@ -131,7 +131,7 @@ func TestSuspended(t *testing.T) {
 	l.Annotate(l.repl, kopiurv1.AnnotationRunRequested, first)
 	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
 		require.Equal(c, kopiurv1.ReplicationReplicating, st.Phase)
-		require.Len(c, l.movers(), 1)
+		require.Len(c, l.CallsOf("migrate"), 1)
 	})
 	l.Change(l.repl, func() { l.repl.Spec.Suspend = true })
 	l.Annotate(l.repl, kopiurv1.AnnotationRunRequested, second)
@@ -139,14 +139,14 @@ func TestSuspended(t *testing.T) {
 	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
 		require.Equal(c, kopiurv1.ReplicationSuspended, st.Phase)
 		require.Equal(c, &kopiurv1.ManualRun{RequestedAt: second, Phase: kopiurv1.RunPending}, st.ManualRun)
-		require.Equal(c, kopiurv1.ReasonSuspendedWithPendingRun, condition(st.Conditions, kopiurv1.ConditionReady).Reason)
-		require.Equal(c, metav1.ConditionTrue, condition(st.Conditions, kopiurv1.ConditionSuspended).Status)
+		require.Equal(c, kopiurv1.ReasonSuspendedWithPendingRun, testenv.Condition(st.Conditions, kopiurv1.ConditionReady).Reason)
+		require.Equal(c, metav1.ConditionTrue, testenv.Condition(st.Conditions, kopiurv1.ConditionSuspended).Status)
 	})
 	l.told(2)
 	l.clock.Step(48 * time.Hour)
 	l.Touch(l.repl)
 	l.Quiet(l.repl, 500*time.Millisecond)
-	assert.Len(t, l.movers(), 1)
+	assert.Len(t, l.CallsOf("migrate"), 1)
 	l.Change(l.repl, func() { l.repl.Spec.Suspend = false })
 	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
 		require.Equal(c, kopiurv1.RunSucceeded, st.ManualRun.Phase)
@@ -164,19 +164,19 @@ func TestFailures(t *testing.T) {
 	assert.Equal(t, kopiurv1.RunFailed, st.ManualRun.Phase)
 	assert.Equal(t, kopiurv1.ReplicationFailed, st.Phase)
 	assert.Equal(t, "RepositoryUnavailable", st.Failure.KopiaErrorClass)
-	assert.Equal(t, metav1.ConditionTrue, condition(st.Conditions, kopiurv1.ConditionReconciling).Status)
+	assert.Equal(t, metav1.ConditionTrue, testenv.Condition(st.Conditions, kopiurv1.ConditionReconciling).Status)
 	w.set(func() { w.code = work.CodeAuthFailure })
 	l.clock.Step(2 * time.Minute)
 	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
 		require.NotNil(c, st.Failure)
 		require.Equal(c, "AuthFailure", st.Failure.KopiaErrorClass)
-		require.Equal(c, metav1.ConditionTrue, condition(st.Conditions, kopiurv1.ConditionStalled).Status)
+		require.Equal(c, metav1.ConditionTrue, testenv.Condition(st.Conditions, kopiurv1.ConditionStalled).Status)
 		require.Equal(c, int32(2), st.ConsecutiveFailures)
 	})
 	w.set(func() { w.code = "" })
-	n := len(l.movers())
+	n := len(l.CallsOf("migrate"))
 	l.Quiet(l.repl, 500*time.Millisecond)
-	assert.Len(t, l.movers(), n)
+	assert.Len(t, l.CallsOf("migrate"), n)
 	var secret corev1.Secret
 	require.NoError(t, l.Client.Get(t.Context(), client.ObjectKey{Namespace: l.Namespace, Name: "password"}, &secret))
 	secret.Data["KOPIA_PASSWORD"] = []byte("y")
@@ -205,7 +205,7 @@ func TestAMissingSecretIsWaitedFor(t *testing.T) {
 	l.Annotate(l.repl, kopiurv1.AnnotationRunRequested, second)
 	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
 		// The repository waits for the same Secret.
-		require.Equal(c, kopiurv1.ReasonWaitingForDestinationRepository, condition(st.Conditions, kopiurv1.ConditionReady).Reason)
+		require.Equal(c, kopiurv1.ReasonWaitingForDestinationRepository, testenv.Condition(st.Conditions, kopiurv1.ConditionReady).Reason)
 	})
 	l.Create(testenv.Secret("keys", map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}))
 	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
@@ -239,13 +239,13 @@ func TestRefusals(t *testing.T) {
 		l.Create(r)
 		require.EventuallyWithT(t, func(c *assert.CollectT) {
 			l.GetC(c, r)
-			stalled := condition(r.Status.Conditions, kopiurv1.ConditionStalled)
+			stalled := testenv.Condition(r.Status.Conditions, kopiurv1.ConditionStalled)
 			require.Equal(c, metav1.ConditionTrue, stalled.Status)
 			require.Equal(c, kopiurv1.ReasonInvalidSpec, stalled.Reason)
 			require.Contains(c, stalled.Message, "spec.destinationRef")
 		}, testenv.Wait, testenv.Tick)
 	}
-	assert.Empty(t, l.movers())
+	assert.Empty(t, l.CallsOf("migrate"))
 }
 
 // TestTwoRepositoriesOnClaims: both may have the same path of their own (J-11).
@@ -260,8 +260,8 @@ func TestTwoRepositoriesOnClaims(t *testing.T) {
 	l.Create(testenv.Claim("one"), testenv.Claim("two"), repositoryOf("one", on("one")), repositoryOf("two", on("two")))
 	l.StartController(l.clock.Decisions)
 	l.run(first)
-	require.Len(t, l.movers(), 1)
-	spec := l.movers()[0].Spec
+	require.Len(t, l.CallsOf("migrate"), 1)
+	spec := l.CallsOf("migrate")[0].Spec
 	assert.Equal(t, "/repository/source", spec.Repository.Backend.Filesystem.Path)
 	assert.Equal(t, "/repository/destination", spec.Operation.Migrate.Destination.Backend.Filesystem.Path)
 	paths := map[string]string{}
@@ -305,7 +305,7 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 			})
 			rows := l.told(3)
 			assert.Equal(t, "s006", rows[2].Status.CopiedFrom.SourceManifestID, "killed after %v", kill.Writes())
-			assert.Len(t, l.movers(), 2, "killed after %v", kill.Writes())
+			assert.Len(t, l.CallsOf("migrate"), 2, "killed after %v", kill.Writes())
 			require.EventuallyWithT(t, func(c *assert.CollectT) { require.Equal(c, 3, w.stored()) }, testenv.Wait, testenv.Tick)
 			for _, s := range rows {
 				assert.Empty(t, s.OwnerReferences)

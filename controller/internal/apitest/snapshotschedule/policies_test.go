@@ -32,7 +32,7 @@ func TestPoliciesBySelector(t *testing.T) {
 	l.Create(db)
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		l.GetC(c, db)
-		assert.Equal(c, metav1.ConditionTrue, conditionOf(db.Status.Conditions, kopiurv1.ConditionReady).Status)
+		assert.Equal(c, metav1.ConditionTrue, testenv.Condition(db.Status.Conditions, kopiurv1.ConditionReady).Status)
 	}, testenv.Wait, testenv.Tick)
 	l.toNext()
 	list := l.arrive(2, kopiurv1.SnapshotSucceeded)
@@ -90,7 +90,7 @@ func TestDefaultsOfRepositories(t *testing.T) {
 	l.Change(l.schedule, func() { l.schedule.Spec.Schedule.Timezone = "Asia/Kathmandu" })
 	slotIn("Asia/Kathmandu", 15)
 	l.says(kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonScheduled)
-	assert.Empty(t, conditionOf(l.schedule.Status.Conditions, kopiurv1.ConditionTimezoneDefaultAmbiguous).Type)
+	assert.Empty(t, testenv.Condition(l.schedule.Status.Conditions, kopiurv1.ConditionTimezoneDefaultAmbiguous).Type)
 }
 
 // TestWhatCannotBeRead names the field and is put right by an edit.

@@ -104,7 +104,7 @@ func TestAStoreThatIsLostForANightC1(t *testing.T) {
 	l.Change(l.repository, func() { l.repository.Spec.Suspend = true })
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		l.GetC(c, l.policy)
-		assert.Equal(c, kopiurv1.ReasonRepositoryNotReady, conditionOf(l.policy.Status.Conditions, kopiurv1.ConditionReady).Reason)
+		assert.Equal(c, kopiurv1.ReasonRepositoryNotReady, testenv.Condition(l.policy.Status.Conditions, kopiurv1.ConditionReady).Reason)
 	}, testenv.Wait, testenv.Tick)
 	for range 8 {
 		l.toNext()
@@ -125,15 +125,6 @@ func TestAStoreThatIsLostForANightC1(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 3, backups, "no mover but theirs was started")
-}
-
-func conditionOf(list []metav1.Condition, kind string) metav1.Condition {
-	for _, c := range list {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
 }
 
 // TestANightWithoutTheControllerC1 is one run, and its status says which.

@@ -84,12 +84,7 @@ func (l *lab) backup(policy string) {
 }
 
 func condition(p *kopiurv1.SnapshotPolicy, kind string) metav1.Condition {
-	for _, c := range p.Status.Conditions {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
+	return testenv.Condition(p.Status.Conditions, kind)
 }
 
 // verified waits for the condition Verified.
