@@ -131,15 +131,13 @@ func (r *Reconciler) tidy(ctx context.Context, w decide.World, before kopiurv1.S
 func (r *Reconciler) report(p *loop.Patcher, plan decide.Plan) ctrl.Result {
 	p.Carry(plan.Carry...)
 	for _, c := range plan.Conditions {
-		var alarm bool
 		if c.True {
 			p.Conditions.True(c.Type, c.Reason, "%s", c.Message)
-			alarm = c.Type == kopiurv1.ConditionIdentityOverlap
 		} else {
 			p.Conditions.False(c.Type, c.Reason, "%s", c.Message)
-			alarm = c.Type != kopiurv1.ConditionIdentityOverlap
 		}
-		if alarm {
+		// An overlap is bad where there is one, everything else where it is missing.
+		if c.True == (c.Type == kopiurv1.ConditionIdentityOverlap) {
 			p.EmitChange(c.Type, loop.Warning(c.Reason, action, "%s", c.Message))
 		}
 	}
