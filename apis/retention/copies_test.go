@@ -21,7 +21,7 @@ import (
 func TestNoCopyIsMadeToBeDeleted(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
-		rnd := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a test that can be repeated
+		rnd := rand.New(rand.NewPCG(seed, 3))
 		n := func(most int) int32 { return int32(rnd.IntN(most)) }
 		r := keep(n(4), n(5), n(6), n(4), n(4), n(3))
 		at := time.Date(2024, 12, 20, 0, 0, 0, 1, time.UTC)

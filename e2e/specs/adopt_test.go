@@ -55,9 +55,10 @@ func TestHistoryOfTheCommandLine(t *testing.T) {
 		}
 		adopted, found = nil, nil
 		for _, s := range list.Items {
-			if s.Status.Phase == kopiurv1.SnapshotSucceeded {
+			switch s.Status.Phase {
+			case kopiurv1.SnapshotSucceeded:
 				adopted = append(adopted, s)
-			} else if s.Status.Phase == kopiurv1.SnapshotDiscovered {
+			case kopiurv1.SnapshotDiscovered:
 				found = append(found, s)
 			}
 		}
