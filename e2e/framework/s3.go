@@ -70,18 +70,6 @@ func (e *Env) S3Server(t *testing.T, namespace string) string {
 	return "s3." + namespace + ".svc:7070"
 }
 
-// Rclone runs an S3 server in the namespace and makes the Secret with an rclone.conf that leads to it.
-func (e *Env) Rclone(t *testing.T, namespace string) kopiurv1.Backend {
-	t.Helper()
-	e.Create(t, &corev1.Secret{ObjectMeta: meta(namespace, "rclone-conf"), StringData: map[string]string{work.KeyRcloneConfig: fmt.Sprintf(
-		"[store]\ntype = s3\nprovider = Other\nendpoint = http://%s\naccess_key_id = %s\nsecret_access_key = %s\n",
-		e.S3Server(t, namespace), S3AccessKey, S3SecretKey)}})
-	return kopiurv1.Backend{Rclone: &kopiurv1.RcloneBackend{
-		RemotePath: "store:" + Bucket + "/kopia", ConfigSecretRef: &kopiurv1.SecretRef{Name: "rclone-conf"},
-		StartupTimeout: kopiurv1.Duration("2m"),
-	}}
-}
-
 // StopS3 stops the server of S3Server: connections to it are refused. StartS3 starts it again.
 func (e *Env) StopS3(t *testing.T, namespace string) {
 	t.Helper()

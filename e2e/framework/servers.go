@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"encoding/pem"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +62,21 @@ func (e *Env) SFTP(t *testing.T, namespace string) kopiurv1.Backend {
 	return kopiurv1.Backend{SFTP: &kopiurv1.SFTPBackend{
 		Host: host, Port: serverPort, Path: serverFolder, Username: serverUser,
 		Auth: &kopiurv1.BackendAuth{SecretRef: &kopiurv1.SecretRef{Name: "ssh-keys"}},
+	}}
+}
+
+// Rclone runs an SSH server in the namespace and makes the Secret with an rclone.conf that leads to it. (The S3 server of the
+// specs keeps no metadata, and cannot join the parts that rclone uploads.)
+func (e *Env) Rclone(t *testing.T, namespace string) kopiurv1.Backend {
+	t.Helper()
+	b := e.SFTP(t, namespace).SFTP
+	var keys corev1.Secret
+	require.NoError(t, e.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: b.Auth.SecretRef.Name}, &keys))
+	conf := fmt.Sprintf("[store]\ntype = sftp\nhost = %s\nport = %d\nuser = %s\nkey_pem = %s\nshell_type = none\n", b.Host, b.Port, b.Username,
+		strings.ReplaceAll(strings.TrimSpace(string(keys.Data[work.KeySFTPKeyData])), "\n", "\\n"))
+	e.Create(t, &corev1.Secret{ObjectMeta: meta(namespace, "rclone-conf"), StringData: map[string]string{work.KeyRcloneConfig: conf}})
+	return kopiurv1.Backend{Rclone: &kopiurv1.RcloneBackend{
+		RemotePath: "store:" + b.Path, ConfigSecretRef: &kopiurv1.SecretRef{Name: "rclone-conf"}, StartupTimeout: "2m",
 	}}
 }
 
