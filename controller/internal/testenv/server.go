@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -32,6 +33,9 @@ const (
 	// envAssets is where envtest finds etcd and kube-apiserver.
 	envAssets = "KUBEBUILDER_ASSETS"
 )
+
+// kinds is how many CRDs there are at least, each of which may be made under our hands once.
+const kinds = 9
 
 // server is the API server of this process.
 var server struct {
@@ -85,8 +89,8 @@ func connect() (*rest.Config, func(), error) {
 		}
 		unlimited(cfg)
 		server.audit = os.Getenv(EnvAuditLog)
-		if _, err := envtest.InstallCRDs(cfg, crds); err != nil {
-			return nil, nil, fmt.Errorf("install the CRDs: %w", err)
+		if err := install(cfg, crds); err != nil {
+			return nil, nil, err
 		}
 		return cfg, func() {}, nil
 	}
@@ -94,6 +98,19 @@ func connect() (*rest.Config, func(), error) {
 		return nil, nil, errors.New("no API server: make test sets one up (KOPIUR_TEST_KUBECONFIG), or set KUBEBUILDER_ASSETS to a folder with etcd and kube-apiserver")
 	}
 	return startOwn(crds)
+}
+
+// install installs the CRDs. Packages of one run share the API server: what another one made between envtest's look and
+// its create is there at the second look.
+func install(cfg *rest.Config, crds envtest.CRDInstallOptions) error {
+	_, err := envtest.InstallCRDs(cfg, crds)
+	for tries := 0; apierrors.IsAlreadyExists(err) && tries < kinds; tries++ {
+		_, err = envtest.InstallCRDs(cfg, crds)
+	}
+	if err != nil {
+		return fmt.Errorf("install the CRDs: %w", err)
+	}
+	return nil
 }
 
 // startOwn starts etcd and an API server that writes an audit log.

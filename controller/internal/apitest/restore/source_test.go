@@ -163,7 +163,8 @@ func TestUnknownThenReachable(t *testing.T) {
 	// The repository's own reconciler reaches the store: it is asked again at once, not after the rest of 30 s.
 	w.Mover(testenv.Succeed)
 	w.update(w.Repository, func() {
-		w.Repository.Annotations = map[string]string{kopiurv1.AnnotationReverifyRequestedAt: time.Now().UTC().Format(time.RFC3339)}
+		// Later than what the Restore itself asked for maybe in this very second: the same value would wake nobody.
+		w.Repository.Annotations = map[string]string{kopiurv1.AnnotationReverifyRequestedAt: time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339)}
 	})
 	w.untilReady(r)
 	assert.Equal(t, "kfound", r.Status.Resolved.KopiaSnapshotID)
