@@ -60,6 +60,8 @@ func TestHistoryOfTheCommandLine(t *testing.T) {
 				adopted = append(adopted, s)
 			case kopiurv1.SnapshotDiscovered:
 				found = append(found, s)
+			default:
+				return fmt.Sprintf("%s is %s", s.Name, s.Status.Phase)
 			}
 		}
 		if len(adopted) != 2 || len(found) != 1 {
