@@ -62,6 +62,13 @@ func Repositories(env *cli.Env, kind *string) Func {
 	}
 }
 
+// Repository completes the flags that name a repository.
+func Repository(cmd *cobra.Command, env *cli.Env, w *find.Wanted) {
+	Flag(cmd, "repository", Repositories(env, &w.Kind))
+	Flag(cmd, "repository-kind", Fixed(string(kopiurv1.KindRepository), string(kopiurv1.KindClusterRepository)))
+	Flag(cmd, "repository-namespace", Namespaces(env))
+}
+
 // Namespaces completes the names of namespaces.
 func Namespaces(env *cli.Env) Func {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -50,6 +50,15 @@ func Objects(w io.Writer, format cli.Output, scheme *runtime.Scheme, list bool, 
 	return p.PrintObj(out, w)
 }
 
+// Each makes objects of one kind objects of any.
+func Each[T client.Object](of []T) []client.Object {
+	var out []client.Object
+	for _, o := range of {
+		out = append(out, o)
+	}
+	return out
+}
+
 // Complete gives an object the kind that typed clients leave out, and takes away what only the API server needs.
 func Complete(scheme *runtime.Scheme, o client.Object) error {
 	kinds, _, err := scheme.ObjectKinds(o)

@@ -9,11 +9,9 @@ import (
 	"sync"
 
 	"k8s.io/cli-runtime/pkg/printers"
-
-	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
-// Display shows Snapshots and lets others write between. It may be used from several goroutines.
+// Display shows objects and lets others write between. It may be used from several goroutines.
 type Display struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -24,13 +22,13 @@ type Display struct {
 	drawn string
 }
 
-// New makes a display. With several Snapshots, or without a terminal, it writes lines; width is nil then.
+// New makes a display. With several objects, or without a terminal, it writes lines; width is nil then.
 func New(out io.Writer, width func() int) *Display {
 	return &Display{out: out, width: width, last: map[string]string{}}
 }
 
-// Show shows where a Snapshot is, if that is something new.
-func (d *Display) Show(s *kopiurv1.Snapshot) {
+// Show shows where an object is, if that is something new.
+func (d *Display) Show(s State) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	text := Text(s)
@@ -42,7 +40,7 @@ func (d *Display) Show(s *kopiurv1.Snapshot) {
 		fmt.Fprintln(d.out, printers.EscapeTerminal(s.Name+"  "+text))
 		return
 	}
-	d.draw(printers.EscapeTerminal(Bar(s.Name, s, d.width())))
+	d.draw(printers.EscapeTerminal(Bar(s, d.width())))
 }
 
 // Say writes a line that stays.

@@ -1,7 +1,7 @@
 // Copyright 2026 The Kopiur Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress shows how far backups have come: a bar on a terminal, plain lines anywhere else.
+// Package progress shows how far backups and restores have come: a bar on a terminal, plain lines anywhere else.
 package progress
 
 import (
@@ -10,28 +10,67 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/kopiurctl/internal/printer"
 )
 
-// Text says in one line where a Snapshot is.
-func Text(s *kopiurv1.Snapshot) string {
+// State is where an object is.
+type State struct {
+	Name, Phase string
+	// Moving is set while a mover works, and Progress what it says.
+	Moving   bool
+	Progress *kopiurv1.Progress
+	// Message of what it waits for, or what became of it.
+	Message string
+}
+
+// OfSnapshot is the state of a Snapshot.
+func OfSnapshot(s *kopiurv1.Snapshot) State {
 	phase := s.Status.Phase
 	if phase == "" {
 		phase = kopiurv1.SnapshotPending
 	}
-	if phase == kopiurv1.SnapshotRunning {
-		if p := s.Status.Progress; p != nil {
-			return string(phase) + ": " + amount(p)
-		}
-		return string(phase)
+	return State{
+		Name: s.Name, Phase: string(phase), Moving: phase == kopiurv1.SnapshotRunning, Progress: s.Status.Progress,
+		Message: ready(s.Status.Conditions),
 	}
-	if ready := meta.FindStatusCondition(s.Status.Conditions, kopiurv1.ConditionReady); ready != nil && ready.Message != "" {
-		return string(phase) + ": " + strings.Join(strings.Fields(ready.Message), " ")
+}
+
+// OfRestore is the state of a Restore.
+func OfRestore(r *kopiurv1.Restore) State {
+	phase := r.Status.Phase
+	if phase == "" {
+		phase = kopiurv1.RestorePending
 	}
-	return string(phase)
+	out := State{
+		Name: r.Name, Phase: string(phase), Moving: phase == kopiurv1.RestoreRestoring, Message: ready(r.Status.Conditions),
+	}
+	if p := r.Status.Progress; p != nil {
+		out.Progress = &p.Progress
+	}
+	return out
+}
+
+func ready(conditions []metav1.Condition) string {
+	if c := meta.FindStatusCondition(conditions, kopiurv1.ConditionReady); c != nil {
+		return strings.Join(strings.Fields(c.Message), " ")
+	}
+	return ""
+}
+
+// Text says in one line where an object is.
+func Text(s State) string {
+	switch {
+	case s.Moving && s.Progress != nil:
+		return s.Phase + ": " + amount(s.Progress)
+	case !s.Moving && s.Message != "":
+		return s.Phase + ": " + s.Message
+	default:
+		return s.Phase
+	}
 }
 
 // amount is what was done of what there is, with rate and time to go as far as they are known.
@@ -69,18 +108,17 @@ const widest, narrowest = 30, 8
 
 // Bar is the same for a terminal of some width: with a bar where the total is known and there is room for one, and never
 // wider than the terminal, because a line that wraps cannot be drawn over.
-func Bar(name string, s *kopiurv1.Snapshot, width int) string {
-	p := s.Status.Progress
-	text := name + "  " + Text(s)
-	if p != nil && s.Status.Phase == kopiurv1.SnapshotRunning {
+func Bar(s State, width int) string {
+	text := s.Name + "  " + Text(s)
+	if p := s.Progress; p != nil && s.Moving {
 		if share, known := share(p); known {
 			rest := amount(p)
-			room := min(widest, width-1-len(name)-len(rest)-len("  []  "))
+			room := min(widest, width-1-len(s.Name)-len(rest)-len("  []  "))
 			if room >= narrowest {
 				done := int(share) * room / 100
-				text = fmt.Sprintf("%s  [%s%s]  %s", name, strings.Repeat("=", done), strings.Repeat(" ", room-done), rest)
+				text = fmt.Sprintf("%s  [%s%s]  %s", s.Name, strings.Repeat("=", done), strings.Repeat(" ", room-done), rest)
 			} else {
-				text = name + "  " + strings.TrimSpace(rest)
+				text = s.Name + "  " + strings.TrimSpace(rest)
 			}
 		}
 	}

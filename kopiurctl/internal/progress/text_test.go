@@ -35,7 +35,7 @@ func TestText(t *testing.T) {
 			BytesProcessed: -1, BytesTotal: 1024, BytesPerSecond: 2048, ETASeconds: 300,
 		}),
 	} {
-		assert.Equal(t, want, progress.Text(s))
+		assert.Equal(t, want, progress.Text(progress.OfSnapshot(s)))
 	}
 }
 
@@ -50,8 +50,8 @@ func TestBarFits(t *testing.T) {
 		40:  "data-1  50 % of 2.0 GiB, 900 of 1204 f…",
 		12:  "data-1  50…",
 	} {
-		assert.Equal(t, want, progress.Bar("data-1", s, width))
-		assert.Less(t, len([]rune(progress.Bar("data-1", s, width))), width)
+		assert.Equal(t, want, progress.Bar(progress.OfSnapshot(s), width))
+		assert.Less(t, len([]rune(progress.Bar(progress.OfSnapshot(s), width))), width)
 	}
 }
 
@@ -60,10 +60,28 @@ func TestDisplayKeepsTheBarBelowWhatIsSaid(t *testing.T) {
 	var b strings.Builder
 	d := progress.New(&b, func() int { return 60 })
 	s := running(&kopiurv1.Progress{BytesProcessed: 1024})
-	d.Show(s)
-	d.Show(s)
+	d.Show(progress.OfSnapshot(s))
+	d.Show(progress.OfSnapshot(s))
 	d.Say("a log line\x1b[2J")
 	d.Close()
 	const bar = "data-1  Running: 1.0 KiB, 0 files"
 	assert.Equal(t, "<"+bar+"<"+"a log line^[[2J\n<"+bar+"<", strings.ReplaceAll(b.String(), "\r\x1b[K", "<"), "the same is not drawn twice")
+}
+
+func TestTextOfRestores(t *testing.T) {
+	t.Parallel()
+	restoring := &kopiurv1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "back"}}
+	restoring.Status.Phase = kopiurv1.RestoreRestoring
+	restoring.Status.Progress = &kopiurv1.RestoreProgress{Progress: kopiurv1.Progress{BytesProcessed: 1024, BytesTotal: 4096, FilesProcessed: 3}}
+	waits := &kopiurv1.Restore{}
+	waits.Status.Phase = kopiurv1.RestoreResolving
+	waits.Status.Conditions = []metav1.Condition{{Type: kopiurv1.ConditionReady, Message: "asks the repository"}}
+	for want, r := range map[string]*kopiurv1.Restore{
+		"Pending":                             {},
+		"Resolving: asks the repository":      waits,
+		"Restoring: 25 % of 4.0 KiB, 3 files": restoring,
+	} {
+		assert.Equal(t, want, progress.Text(progress.OfRestore(r)))
+	}
+	assert.Equal(t, "back  [=======                       ]  25 % of 4.0 KiB, 3 files", progress.Bar(progress.OfRestore(restoring), 120))
 }

@@ -5,29 +5,26 @@ package snapshot
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cli"
-	"github.com/kopiur/kopiur/kopiurctl/internal/printer"
+	"github.com/kopiur/kopiur/kopiurctl/internal/create"
+	"github.com/kopiur/kopiur/kopiurctl/internal/follow"
 )
 
-// made is a Snapshot, nil once it is gone, and whether it was there before.
-type made struct {
-	*kopiurv1.Snapshot
-	name    string
-	existed bool
+// wish says how the Snapshots are made.
+func (o *nowOptions) wish() create.Wish[*kopiurv1.Snapshot] {
+	return create.Wish[*kopiurv1.Snapshot]{
+		Kind: "Snapshot", Named: o.name != "", DryRun: o.dryRun, New: Kind().New, Differences: differences,
+	}
 }
 
-func (o *nowOptions) create(ctx context.Context, c *cli.Cluster, want []*kopiurv1.Snapshot) ([]made, error) {
-	var out []made
+func (o *nowOptions) create(ctx context.Context, c *cli.Cluster, want []*kopiurv1.Snapshot) ([]*follow.One[*kopiurv1.Snapshot], error) {
+	var out []*follow.One[*kopiurv1.Snapshot]
 	for _, s := range want {
-		m, err := o.ensure(ctx, c, s)
+		m, err := o.wish().Ensure(ctx, c, s)
 		if err != nil {
 			if len(out) > 0 {
 				o.env.Say("%d of %d Snapshots were created before; they go on", len(out), len(want))
@@ -37,49 +34,6 @@ func (o *nowOptions) create(ctx context.Context, c *cli.Cluster, want []*kopiurv
 		out = append(out, m)
 	}
 	return out, nil
-}
-
-// ensure creates a Snapshot. With a name that the user gave, one that is there already and asks for the same is taken:
-// the answer to an earlier attempt may have been lost.
-func (o *nowOptions) ensure(ctx context.Context, c *cli.Cluster, s *kopiurv1.Snapshot) (made, error) {
-	var opts []client.CreateOption
-	if o.dryRun {
-		opts = append(opts, client.DryRunAll)
-	}
-	asked := s.DeepCopy()
-	base := s.Name
-	// Two who ask within one second get different names; more than a few of them are no coincidence.
-	const most = 5
-	for i := 2; ; i++ {
-		err := c.Create(ctx, s, opts...)
-		switch {
-		case err == nil:
-			return made{Snapshot: s, name: s.Name}, nil
-		case apierrors.IsAlreadyExists(err) && o.name == "" && i <= most:
-			s = asked.DeepCopy()
-			s.Name = fmt.Sprintf("%s-%d", base, i)
-		case apierrors.IsAlreadyExists(err) && o.name != "":
-			return o.adopt(ctx, c, asked)
-		case cli.CodeOf(err) == cli.Timeout || ctx.Err() != nil:
-			return made{}, cli.Timeoutf("create Snapshot %s: %w; it may have been created all the same: repeat with --name %s to find out", s.Name, err, base)
-		default:
-			return made{}, fmt.Errorf("create Snapshot %s: %w", s.Name, err)
-		}
-	}
-}
-
-func (o *nowOptions) adopt(ctx context.Context, c *cli.Cluster, asked *kopiurv1.Snapshot) (made, error) {
-	s := &kopiurv1.Snapshot{}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(asked), s); err != nil {
-		return made{}, fmt.Errorf("read Snapshot %s, which exists: %w", asked.Name, err)
-	}
-	if s.DeletionTimestamp != nil {
-		return made{}, cli.Failedf("Snapshot %s exists and is being deleted: choose another --name", s.Name)
-	}
-	if differ := differences(s, asked); len(differ) > 0 {
-		return made{}, cli.Failedf("Snapshot %s exists and was made with another %s: choose another --name", s.Name, strings.Join(differ, ", "))
-	}
-	return made{Snapshot: s, name: s.Name, existed: true}, nil
 }
 
 // differences names the flags by which what is there is not what is asked for.
@@ -112,32 +66,4 @@ func in(r *kopiurv1.RepositoryRef, namespace string) kopiurv1.RepositoryRef {
 		return kopiurv1.RepositoryRef{}
 	}
 	return r.In(namespace)
-}
-
-// answer says what was made, where nobody waits for more.
-func (o *nowOptions) answer(c *cli.Cluster, format cli.Output, all []made) error {
-	if format.Machine() {
-		return printer.Objects(o.env.Out, format, c.Scheme(), false, objects(all)...)
-	}
-	for _, m := range all {
-		what := "created"
-		switch {
-		case m.existed:
-			what = "exists already"
-		case o.dryRun:
-			what = "created (dry run)"
-		}
-		if err := printer.Done(o.env.Out, c.Scheme(), m.Snapshot, what); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func objects(all []made) []client.Object {
-	var out []client.Object
-	for _, m := range all {
-		out = append(out, m.Snapshot)
-	}
-	return out
 }

@@ -96,5 +96,5 @@ func (o *nowOptions) run(ctx context.Context) error {
 	if o.wait {
 		return o.follow(ctx, cluster, format, made)
 	}
-	return o.answer(cluster, format, made)
+	return o.wish().Answer(o.env, cluster, format, made)
 }

@@ -8,17 +8,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	nameRules "k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopiur/kopiur/apis/expand"
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cli"
+	"github.com/kopiur/kopiur/kopiurctl/internal/create"
 	"github.com/kopiur/kopiur/kopiurctl/internal/find"
 )
 
@@ -55,8 +54,8 @@ func (o *nowOptions) check() error {
 		return cli.Usagef("--dry-run creates nothing that could be waited for: leave out --wait and --logs")
 	}
 	if o.set("name") {
-		if wrong := nameRules.IsDNS1123Subdomain(o.name); len(wrong) > 0 {
-			return cli.Usagef("--name %s is no name of an object: write at most 253 small letters, digits, - and ., with a letter or digit at both ends", o.name)
+		if err := create.CheckName(o.name); err != nil {
+			return err
 		}
 	}
 	if err := o.env.OneNamespace(); err != nil {
@@ -135,11 +134,7 @@ func (o *nowOptions) model(c *cli.Cluster) (*kopiurv1.Snapshot, error) {
 	}
 	name := o.name
 	if name == "" {
-		now, ok := c.Now()
-		if !ok {
-			now = o.env.Clock.Now()
-		}
-		name = Name(o.policy, now)
+		name = create.Name(o.policy, create.Now(o.env, c))
 	}
 	label := kopiurv1.LabelValue(o.policy)
 	s := &kopiurv1.Snapshot{
@@ -162,13 +157,4 @@ func (o *nowOptions) model(c *cli.Cluster) (*kopiurv1.Snapshot, error) {
 		s.Spec.FailurePolicy.ActiveDeadlineSeconds = &o.activeDeadlineSeconds
 	}
 	return s, nil
-}
-
-// Name of a Snapshot that was given none: the policy's and the time, which sorts as it happened.
-func Name(policy string, now time.Time) string {
-	const longest = 40
-	if len(policy) > longest {
-		policy = strings.TrimRight(policy[:longest], "-.")
-	}
-	return policy + now.UTC().Format("-20060102-150405")
 }

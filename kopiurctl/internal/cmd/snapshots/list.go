@@ -27,9 +27,9 @@ func New(env *cli.Env) *cobra.Command {
 }
 
 type listOptions struct {
-	env                                             *cli.Env
-	policy, origin                                  string
-	repository, repositoryKind, repositoryNamespace string
+	env            *cli.Env
+	policy, origin string
+	repository     find.Wanted
 }
 
 func newList(env *cli.Env) *cobra.Command {
@@ -47,34 +47,20 @@ An object that Kopiur found in a repository has origin discovered; one that it c
 	f := cmd.Flags()
 	f.StringVar(&o.policy, "policy", "", "only those of this SnapshotPolicy")
 	f.StringVar(&o.origin, "origin", "", "only those of this origin: "+strings.Join(find.Origins(), ", "))
-	f.StringVar(&o.repository, "repository", "", "only those that are, or will be, in this repository")
-	f.StringVar(&o.repositoryKind, "repository-kind", string(kopiurv1.KindRepository), "kind of --repository: Repository or ClusterRepository")
-	f.StringVar(&o.repositoryNamespace, "repository-namespace", "", "namespace of --repository, if it is a Repository of another one")
+	o.repository.AddTo(f, "only those that are, or will be, in this repository")
 	complete.Flag(cmd, "policy", complete.Names(env, func() client.ObjectList { return &kopiurv1.SnapshotPolicyList{} }))
 	complete.Flag(cmd, "origin", complete.Fixed(find.Origins()...))
-	complete.Flag(cmd, "repository", complete.Repositories(env, &o.repositoryKind))
-	complete.Flag(cmd, "repository-kind", complete.Fixed(string(kopiurv1.KindRepository), string(kopiurv1.KindClusterRepository)))
-	complete.Flag(cmd, "repository-namespace", complete.Namespaces(env))
+	complete.Repository(cmd, env, &o.repository)
 	return cmd
 }
 
 // reference reads the flags about the repository; nil where none is asked for.
 func (o *listOptions) reference(namespace string) (*kopiurv1.RepositoryRef, error) {
-	kind := kopiurv1.RepositoryKind(o.repositoryKind)
-	switch {
-	case kind != kopiurv1.KindRepository && kind != kopiurv1.KindClusterRepository:
-		return nil, cli.Usagef("--repository-kind %s is not known: write Repository or ClusterRepository", kind)
-	case kind == kopiurv1.KindClusterRepository && o.repositoryNamespace != "":
-		return nil, cli.Usagef("--repository-namespace: a ClusterRepository is in no namespace: leave it out")
-	case o.repository == "" && (o.repositoryNamespace != "" || kind != kopiurv1.KindRepository):
-		return nil, cli.Usagef("--repository is missing: write the name of the repository")
-	case o.repository == "":
-		return nil, nil
-	case o.env.AllNamespaces && kind == kopiurv1.KindRepository && o.repositoryNamespace == "" && o.env.Namespace == "":
-		return nil, cli.Usagef("--repository-namespace is missing: with -A, write the one that Repository %s is in", o.repository)
+	ref, err := o.repository.Reference(namespace)
+	if ref != nil && o.env.AllNamespaces && ref.Kind == kopiurv1.KindRepository && o.repository.Namespace == "" && o.env.Namespace == "" {
+		return nil, cli.Usagef("--repository-namespace is missing: with -A, write the one that Repository %s is in", ref.Name)
 	}
-	ref := kopiurv1.RepositoryRef{Name: o.repository, Kind: kind, Namespace: o.repositoryNamespace}.In(namespace)
-	return &ref, nil
+	return ref, err
 }
 
 func (o *listOptions) run(ctx context.Context) error {
@@ -123,11 +109,7 @@ func (o *listOptions) run(ctx context.Context) error {
 	}
 	slices.SortStableFunc(rows, func(a, b *kopiurv1.Snapshot) int { return taken(b).Compare(taken(a)) })
 	if format.Machine() {
-		var objects []client.Object
-		for _, s := range rows {
-			objects = append(objects, s)
-		}
-		return printer.Objects(o.env.Out, format, cluster.Scheme(), true, objects...)
+		return printer.Objects(o.env.Out, format, cluster.Scheme(), true, printer.Each(rows)...)
 	}
 	return Print(o.env, rows, relations, o.env.AllNamespaces)
 }

@@ -239,7 +239,7 @@ func openColumns(p *tables) []printer.Column[*kopiurv1.Snapshot] {
 	return append(named[*kopiurv1.Snapshot](p), []printer.Column[*kopiurv1.Snapshot]{
 		{Name: "POLICY", Of: find.PolicyOf},
 		{Name: "AGE", Of: func(s *kopiurv1.Snapshot) string { return printer.Since(s.CreationTimestamp.Time, p.now) }},
-		{Name: "STATUS", Of: progress.Text},
+		{Name: "STATUS", Of: func(s *kopiurv1.Snapshot) string { return progress.Text(progress.OfSnapshot(s)) }},
 	}...)
 }
 
