@@ -17,6 +17,8 @@ import (
 
 	"github.com/kopiur/kopiur/kopiurctl/internal/cli"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/ackdeletion"
+	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/logs"
+	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/restore"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/retention"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshot"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshots"
@@ -54,7 +56,7 @@ func New(env *cli.Env) *cobra.Command {
 	})
 	root.AddCommand(
 		snapshot.New(env), snapshots.New(env), ackdeletion.New(env), suspend.New(env), suspend.NewResume(env), status.New(env),
-		retention.New(env),
+		retention.New(env), restore.New(env), logs.New(env),
 	)
 	return root
 }

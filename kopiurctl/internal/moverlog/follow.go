@@ -78,10 +78,9 @@ func next(ctx context.Context, c *cli.Cluster, namespace, job string, read map[t
 }
 
 func stream(ctx context.Context, c *cli.Cluster, pod *corev1.Pod, say func(string, ...any)) (int, error) {
-	body, err := c.Pods.Get().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("log").
-		Param("container", container).Param("follow", "true").Stream(ctx)
+	body, err := open(ctx, c, pod, true)
 	if err != nil {
-		return 0, fmt.Errorf("read the log of pod %s: %w", pod.Name, err)
+		return 0, err
 	}
 	defer body.Close()
 	return Copy(body, say), nil
