@@ -131,6 +131,9 @@ type Ownership struct {
 	Paths   []EntryFault `json:"paths,omitempty"`
 }
 
+// RecordedSchema is the version of RecordedMeta.
+const RecordedSchema = 1
+
 // RecordedMeta is stored with every snapshot under TagMeta: whom the data belongs to, for a restore that wants the same.
 type RecordedMeta struct {
 	Schema  int    `json:"schema"`

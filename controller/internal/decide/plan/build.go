@@ -23,9 +23,6 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
 
-// recordedSchema is the version of a recorded identity.
-const recordedSchema = 1
-
 // GVK of the owner of everything that is made for a Snapshot.
 var GVK = kopiurv1.GroupVersion.WithKind("Snapshot")
 
@@ -118,15 +115,13 @@ func KeptCacheOf(w World) *keptcache.Wish {
 	return new(keptcache.OfPolicy(w.Policy, *w.Repository, *c))
 }
 
-// RecordedOf is whom the mover runs as.
+// RecordedOf is whom the mover runs as. A group that somebody asked for is the mover's also where its pod must not have it as
+// the fsGroup, and a restore that runs as the backup did needs it to give files to that group.
 func RecordedOf(w World) kopiurv1.Recorded {
 	r := w.Repository
 	layers := moverjob.LayersOf(*r, w.Inherited, Layers(w.Snapshot, w.Policy)...)
-	sec := moverjob.Merge(false, r.Spec.Backend.Filesystem != nil, layers...)
-	if SourceOf(w.Snapshot, w.Policy).PublishesReadWrite() {
-		sec.DropFSGroup()
-	}
-	out := kopiurv1.Recorded{Schema: recordedSchema, Src: kopiurv1.RecordedDefaults, UID: sec.Pod.RunAsUser, GID: sec.Pod.RunAsGroup, FSGroup: sec.Pod.FSGroup}
+	sec := moverjob.Merge(false, false, layers...)
+	out := kopiurv1.Recorded{Schema: work.RecordedSchema, Src: kopiurv1.RecordedDefaults, UID: sec.Pod.RunAsUser, GID: sec.Pod.RunAsGroup, FSGroup: sec.Pod.FSGroup}
 	// What the container says wins over the pod.
 	if sec.Container.RunAsUser != nil {
 		out.UID = sec.Container.RunAsUser

@@ -483,7 +483,7 @@ func TestPublishedReadWrite(t *testing.T) {
 	pod := p.Job.Spec.Template.Spec
 	assert.Nil(t, pod.SecurityContext.FSGroup, "the kubelet would apply it to the application's files")
 	assert.Equal(t, []int64{1000}, pod.SecurityContext.SupplementalGroups, "and the mover may read by it all the same")
-	assert.Nil(t, p.Recorded.FSGroup)
+	assert.Equal(t, new(int64(1000)), p.Recorded.FSGroup, "which a restore needs as well")
 	for _, v := range pod.Volumes {
 		if v.PersistentVolumeClaim != nil {
 			assert.False(t, v.PersistentVolumeClaim.ReadOnly)

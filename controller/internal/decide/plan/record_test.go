@@ -164,6 +164,12 @@ func TestRecorded(t *testing.T) {
 		"a uid of the pod is nobody else's": {
 			func(w *plan.World) { w.Policy.Spec.Mover = onPod }, kopiurv1.Recorded{Schema: 1, Src: "explicit", UID: new(int64(1000)), FSGroup: new(int64(2000))},
 		},
+		"the pod has the group of a repository on a volume": {
+			func(w *plan.World) {
+				w.Policy.Spec.Mover = onPod
+				w.Repository.Spec.Backend = kopiurv1.Backend{Filesystem: &kopiurv1.FilesystemBackend{Path: "/repository"}}
+			}, kopiurv1.Recorded{Schema: 1, Src: "explicit", UID: new(int64(1000)), FSGroup: new(int64(2000))},
+		},
 		"privileged": {
 			func(w *plan.World) { w.Policy.Spec.Mover = &kopiurv1.MoverSpec{PrivilegedMode: new(true)} }, kopiurv1.Recorded{Schema: 1, Src: "explicit", UID: new(int64(0)), GID: new(int64(0)), FSGroup: new(int64(65532))},
 		},
