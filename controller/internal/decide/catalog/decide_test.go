@@ -4,6 +4,7 @@
 package catalog_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -156,6 +157,18 @@ func TestARow(t *testing.T) {
 	assert.Equal(t, "nas-disc-db32207244914eb6", s.Name, "the name is on the wire: Restores in Git have it")
 
 	repo := world().Repository
+	assert.Nil(t, s.Status.Recorded)
+	meta := func(tag string) *kopiurv1.Snapshot {
+		found := listed(t, stored(web, 5, func(e *work.CatalogEntry) { e.Tags = map[string]string{work.TagMeta: tag} }))
+		return catalog.Row(repo, catalog.Decide(found, world()).Write[0].Entry, "apps", now)
+	}
+	known := meta(`{"schema":1,"uid":1000,"gid":1000,"fsGroup":2000,"src":"explicit"}`)
+	assert.Equal(t, &kopiurv1.Recorded{Schema: 1, Src: "explicit", UID: new(int64(1000)), GID: new(int64(1000)), FSGroup: new(int64(2000))}, known.Status.Recorded)
+	assert.True(t, catalog.Stale(s, known), "a row of before is told who it was")
+	assert.False(t, catalog.Stale(known, known))
+	for why, tag := range map[string]string{"of a later Kopiur": `{"schema":2,"uid":0}`, "no JSON": "1000", "without end": `{"schema":1,"src":"` + strings.Repeat("x", 2000) + `"}`} {
+		assert.Nil(t, meta(tag).Status.Recorded, why)
+	}
 	renamed := stored(web, 5, pinned)
 	renamed.SnapshotID = "after-the-pin"
 	assert.Equal(t, s.Name, row(renamed).Name, "a pin changes the id and nothing else")

@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"encoding/json"
 	"time"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -21,6 +22,8 @@ type Entry struct {
 	// Request is the UID of the Snapshot that it was made for, "" where no Kopiur made it.
 	Request string
 	Pinned  bool
+	// Recorded is whom its mover ran as, nil where no Kopiur made it. It is shared like Identity.
+	Recorded *kopiurv1.Recorded
 }
 
 // Listing gathers the pages of one or several movers. It is kept in memory, some 200 bytes for each snapshot: a process
@@ -32,6 +35,7 @@ type Listing struct {
 
 	entries    []Entry
 	identities map[kopiurv1.Identity]*kopiurv1.Identity
+	recorded   map[string]*kopiurv1.Recorded // by their tags
 	after      work.Cursor
 	unreadable int64
 	complete   bool
@@ -42,7 +46,10 @@ type Listing struct {
 
 // NewListing begins one.
 func NewListing(generation int64, token string) *Listing {
-	return &Listing{Generation: generation, Token: token, identities: map[kopiurv1.Identity]*kopiurv1.Identity{}}
+	return &Listing{
+		Generation: generation, Token: token,
+		identities: map[kopiurv1.Identity]*kopiurv1.Identity{}, recorded: map[string]*kopiurv1.Recorded{},
+	}
 }
 
 // After is where the next mover goes on.
@@ -91,7 +98,26 @@ func (l *Listing) entry(e work.CatalogEntry) Entry {
 	return Entry{
 		ID: e.SnapshotID, Identity: shared, Start: e.StartTime, End: e.EndTime, Size: e.SizeBytes, Files: e.FileCount,
 		Failed: e.FilesFailed, Description: work.Clip(e.Description, work.MaxDescriptionBytes), Request: e.Tags[work.TagRequest], Pinned: e.Pinned,
+		Recorded: l.recordedOf(e.Tags[work.TagMeta]),
 	}
+}
+
+// recordedOf reads whom a mover ran as from the tag that Kopiur puts on its snapshots. What it cannot read it passes over: a
+// restore that asks for it then says that nobody knows.
+func (l *Listing) recordedOf(tag string) *kopiurv1.Recorded {
+	if tag == "" || len(tag) > work.MaxDescriptionBytes {
+		return nil
+	}
+	if known, ok := l.recorded[tag]; ok {
+		return known
+	}
+	var meta work.RecordedMeta
+	var out *kopiurv1.Recorded
+	if err := json.Unmarshal([]byte(tag), &meta); err == nil && meta.Schema == work.RecordedSchema {
+		out = &kopiurv1.Recorded{Schema: work.RecordedSchema, Src: meta.Src, UID: meta.UID, GID: meta.GID, FSGroup: meta.FSGroup}
+	}
+	l.recorded[tag] = out
+	return out
 }
 
 // End closes the pages of a mover by what its result says of them, and reports whether the listing has come further.

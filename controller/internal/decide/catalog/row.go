@@ -50,6 +50,7 @@ func Row(repo moverjob.Repository, e Entry, namespace string, now time.Time) *ko
 		},
 		Resolved:   &kopiurv1.SnapshotResolved{Repository: &ref},
 		Pinned:     new(e.Pinned),
+		Recorded:   e.Recorded.DeepCopy(),
 		Conditions: conditions(now),
 	}
 	return s
@@ -92,6 +93,8 @@ func Stale(have, want *kopiurv1.Snapshot) bool {
 	case have.Status.Phase != want.Status.Phase || a == nil || have.Status.Pinned == nil:
 		return true
 	case a.KopiaSnapshotID != b.KopiaSnapshotID || *have.Status.Pinned != *want.Status.Pinned:
+		return true
+	case have.Status.Recorded == nil && want.Status.Recorded != nil: // it was listed before rows had it
 		return true
 	default:
 		return have.Labels[kopiurv1.LabelSnapshotID] != want.Labels[kopiurv1.LabelSnapshotID]
