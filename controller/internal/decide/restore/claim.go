@@ -267,6 +267,10 @@ func decideClaim(w World, c ClaimWorld, now time.Time) ClaimPlan {
 			break
 		}
 	}
+	if d.st.Phase == kopiurv1.RestoreCompleted {
+		// The helper claim cannot go before the pod that has filled it.
+		d.plan.TTL = 0
+	}
 	if d.st.Phase == kopiurv1.RestoreCompleted && !d.populated && d.plan.State == Ready {
 		// Written, and nobody's yet.
 		d.plan.State, d.plan.After = Progressing, soon
@@ -283,8 +287,8 @@ func gone(c ClaimWorld) ClaimPlan {
 	l := LeftoverOf(c)
 	p := ClaimPlan{Name: c.Name, UID: c.UID, Record: c.Record, Release: l.Release, Drop: l.Drop}
 	p.Plan.State, p.Plan.Reason, p.Plan.Message = Progressing, kopiurv1.ReasonOrphanedPrimePVCReaped, "the claim is gone; what was made for it is removed"
-	if j := c.Record; j != nil && j.Job != nil && c.Job != nil && !c.Outcome.Terminal {
-		p.Plan.Reap = c.Job
+	if j := c.Record; j != nil && j.Job != nil && c.Job != nil {
+		p.Plan.Reap = c.Job // also one that has ended: the helper claim cannot go before its pod
 	}
 	if l.Drop != nil {
 		p.Plan.Notes = append(p.Plan.Notes, Note{Reason: kopiurv1.ReasonOrphanedPrimePVCReaped, Message: "claim " + c.Name + " is gone: helper claim " + l.Drop.Name + " was deleted"})

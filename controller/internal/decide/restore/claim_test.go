@@ -198,6 +198,33 @@ func does(c restore.ClaimPlan) string {
 	return out
 }
 
+// TestTheMoverOfAFilledClaimGoesAtOnce: its pod would keep the helper claim for as long. One that failed is kept to be looked at.
+func TestTheMoverOfAFilledClaimGoesAtOnce(t *testing.T) {
+	t.Parallel()
+	ended := func(c *restore.ClaimWorld) {
+		c.Record.Job = &kopiurv1.RestoreJob{EndedAt: now.Format(time.RFC3339)}
+		c.Job = &batchv1.Job{}
+		c.Outcome = moverjob.Outcome{State: moverjob.Finished, Terminal: true}
+	}
+	failed := func(c *restore.ClaimWorld) { c.Record.Phase = kopiurv1.ClaimFailed }
+	for name, tc := range map[string]struct {
+		is   claims
+		want int32
+	}{
+		"filled":                 {all(written, ended), 0},
+		"handed over":            {all(handedOver, ended), 0},
+		"bound":                  {all(handedOver, boundTo("pv-1"), ended), 0},
+		"it could not be filled": {all(decided, helper, ended, failed), moverjob.DefaultTTL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := restore.Decide(populator(tc.is), now)
+			require.NotNil(t, p.Claims[0].Plan.Retire)
+			assert.Equal(t, tc.want, p.Claims[0].Plan.TTL)
+		})
+	}
+}
+
 // TestGoneClaim: what was made for a claim that is deleted goes, but a volume that is another's by now does not.
 func TestGoneClaim(t *testing.T) {
 	t.Parallel()
@@ -215,6 +242,11 @@ func TestGoneClaim(t *testing.T) {
 			c.Record.Job = &kopiurv1.RestoreJob{}
 			c.Job = &batchv1.Job{}
 			c.Outcome = moverjob.Outcome{State: moverjob.Running}
+		}), "reap drop", false},
+		"when its mover has ended": {all(decided, helper, deleted, func(c *restore.ClaimWorld) {
+			c.Record.Job = &kopiurv1.RestoreJob{}
+			c.Job = &batchv1.Job{}
+			c.Outcome = moverjob.Outcome{State: moverjob.Finished, Terminal: true}
 		}), "reap drop", false},
 		"of which no record is left":     {all(helper, deleted), "drop", true},
 		"whose deletion waits for a pod": {all(decided, helper, func(c *restore.ClaimWorld) { c.Claim.DeletionTimestamp = &metav1.Time{Time: now} }), "drop", false},
