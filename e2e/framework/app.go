@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 )
 
 // PVC is a claim of one of the cluster's classes.
@@ -30,31 +32,61 @@ func PVC(namespace, name, class, size string) *corev1.PersistentVolumeClaim {
 	}
 }
 
+// FilledBy is the claim with a Restore that fills it.
+func FilledBy(pvc *corev1.PersistentVolumeClaim, restore string) *corev1.PersistentVolumeClaim {
+	pvc.Spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: new(kopiurv1.GroupName), Kind: "Restore", Name: restore}
+	return pvc
+}
+
+// Volume is the volume that a claim is bound to.
+func (e *Env) Volume(t *testing.T, namespace, claim string) *corev1.PersistentVolume {
+	t.Helper()
+	var pvc corev1.PersistentVolumeClaim
+	require.NoError(t, e.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: claim}, &pvc))
+	require.Equal(t, corev1.ClaimBound, pvc.Status.Phase, claim)
+	pv := &corev1.PersistentVolume{}
+	require.NoError(t, e.Client.Get(t.Context(), client.ObjectKey{Name: pvc.Spec.VolumeName}, pv))
+	return pv
+}
+
 // AppOptions shape a run of the test application.
 type AppOptions struct {
-	// UID the application runs as; root where it is nil.
+	// UID and group that the application runs as; root where it is nil.
 	UID *int64
+	// FSGroup is a group that the kubelet gives the volume to.
+	FSGroup *int64
 }
 
 // RunApp runs the test application with a claim mounted at /data, waits for its success and returns what it printed.
 func (e *Env) RunApp(t *testing.T, namespace, claim string, opts AppOptions, args ...string) string {
 	t.Helper()
+	return e.runApp(t, namespace, map[string]string{"/data": claim}, opts, args)
+}
+
+// runApp runs the test application with claims by where they are mounted.
+func (e *Env) runApp(t *testing.T, namespace string, claims map[string]string, opts AppOptions, args []string) string {
+	t.Helper()
 	uid := int64(0)
 	if opts.UID != nil {
 		uid = *opts.UID
+	}
+	var mounts []corev1.VolumeMount
+	var volumes []corev1.Volume
+	for path, claim := range claims {
+		mounts = append(mounts, corev1.VolumeMount{Name: claim, MountPath: path})
+		volumes = append(volumes, corev1.Volume{Name: claim, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
 	}
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "app-"},
 		Spec: batchv1.JobSpec{
 			BackoffLimit: new(int32(0)),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				RestartPolicy: corev1.RestartPolicyNever,
+				RestartPolicy:   corev1.RestartPolicyNever,
+				SecurityContext: &corev1.PodSecurityContext{RunAsUser: &uid, RunAsGroup: &uid, FSGroup: opts.FSGroup},
 				Containers: []corev1.Container{{
-					Name: "app", Image: e.Image("testapp"), ImagePullPolicy: corev1.PullIfNotPresent, Args: args,
-					SecurityContext: &corev1.SecurityContext{RunAsUser: &uid},
-					VolumeMounts:    []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
+					Name: "app", Image: e.Image("testapp"), ImagePullPolicy: corev1.PullIfNotPresent, Args: args, VolumeMounts: mounts,
 				}},
-				Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}},
+				Volumes: volumes,
 			}},
 		},
 	}
@@ -109,13 +141,32 @@ type Entry struct {
 // List describes every entry of a claim: type, mode, owner, size, time, link target, checksum.
 func (e *Env) List(t *testing.T, namespace, claim string) []Entry {
 	t.Helper()
-	var out []Entry
-	for line := range strings.Lines(e.RunApp(t, namespace, claim, AppOptions{}, "manifest", "/data")) {
+	return e.Lists(t, namespace, claim)[claim]
+}
+
+// Lists is List of several claims, which one pod mounts.
+func (e *Env) Lists(t *testing.T, namespace string, claims ...string) map[string][]Entry {
+	t.Helper()
+	mounts := map[string]string{}
+	for _, claim := range claims {
+		mounts["/data/"+claim] = claim
+	}
+	lists := map[string][]Entry{}
+	for line := range strings.Lines(e.runApp(t, namespace, mounts, AppOptions{}, []string{"manifest", "/data"})) {
 		var entry Entry
 		require.NoError(t, json.Unmarshal([]byte(line), &entry), line)
-		out = append(out, entry)
+		claim, path, inside := strings.Cut(entry.Path, "/")
+		switch {
+		case claim == "." || path == "lost+found": // where they are mounted, and what belongs to the file system
+		case inside:
+			entry.Path = path
+			lists[claim] = append(lists[claim], entry)
+		default:
+			entry.Path = "."
+			lists[claim] = append(lists[claim], entry)
+		}
 	}
-	return out
+	return lists
 }
 
 // Contents is a list without owners, modes and times: what remains the same when a mover without privileges restores.

@@ -110,11 +110,11 @@ func Privileged() map[string]string {
 	return map[string]string{kopiurv1.AnnotationPrivilegedMovers: "true"}
 }
 
-// Create creates objects.
+// Create creates objects. One with a field that does not exist is refused.
 func (e *Env) Create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
-		require.NoError(t, e.Client.Create(t.Context(), o), "create %T %s", o, o.GetName())
+		require.NoError(t, e.Client.Create(t.Context(), o, client.FieldValidation(metav1.FieldValidationStrict)), "create %T %s", o, o.GetName())
 	}
 }
 

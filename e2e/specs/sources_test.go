@@ -37,11 +37,20 @@ func script(ns, name, claim string, block bool, text string) *corev1.Pod {
 	return p
 }
 
-// reach waits for a pod's phase and returns what it printed.
+// reach makes a pod, waits for its phase and returns what it printed.
 func reach(t *testing.T, e *framework.Env, p *corev1.Pod, phase corev1.PodPhase) string {
 	t.Helper()
 	p.Spec.Containers[0].Image = e.Image("testapp")
 	e.Create(t, p)
+	reached(t, e, p, phase)
+	out, err := e.Logs(t.Context(), p.Namespace, p.Name, "app")
+	require.NoError(t, err)
+	return strings.TrimSpace(out)
+}
+
+// reached waits for a pod's phase.
+func reached(t *testing.T, e *framework.Env, p *corev1.Pod, phase corev1.PodPhase) {
+	t.Helper()
 	e.Eventually(t, "pod "+p.Name+" to be "+string(phase), func(ctx context.Context) string {
 		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
 			return err.Error()
@@ -51,9 +60,6 @@ func reach(t *testing.T, e *framework.Env, p *corev1.Pod, phase corev1.PodPhase)
 		}
 		return string(p.Status.Phase)
 	})
-	out, err := e.Logs(t.Context(), p.Namespace, p.Name, "app")
-	require.NoError(t, err)
-	return strings.TrimSpace(out)
 }
 
 func inPod(app string, argv ...string) kopiurv1.WorkloadExec {
