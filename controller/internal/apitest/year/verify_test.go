@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopiur/kopiur/apis/schedule"
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -83,7 +84,7 @@ func (y *year) proven() {
 	}
 	require.EventuallyWithT(y.t, func(c *assert.CollectT) {
 		for _, l := range y.lines {
-			y.GetC(c, l.policy)
+			require.NoError(c, y.eyes.Get(y.t.Context(), client.ObjectKeyFromObject(l.policy), l.policy))
 			for _, p := range l.proofs {
 				y.provenOf(c, l, p)
 			}

@@ -6,6 +6,7 @@
 package year_test
 
 import (
+	"context"
 	"os"
 	"slices"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopiur/kopiur/apis/schedule"
@@ -57,12 +59,15 @@ type year struct {
 	lines      []*line
 	outages    int
 	movers     movers
+	// eyes follow the objects by a watch: thousands of lists would be most of what the API server does all year.
+	eyes cache.Cache
 }
 
 func newYear(t *testing.T) *year {
 	t.Helper()
 	y := &year{Env: testenv.New(t), t: t}
 	y.time = y.NewTime()
+	y.eyes = y.watch()
 	y.repository = &kopiurv1.Repository{ObjectMeta: metav1.ObjectMeta{Name: "nas"}, Spec: kopiurv1.RepositorySpec{
 		Backend:    kopiurv1.Backend{S3: &kopiurv1.S3Backend{Bucket: "backups"}},
 		Encryption: kopiurv1.Encryption{PasswordSecretRef: kopiurv1.SecretKeyRef{Name: "password"}},
@@ -104,6 +109,27 @@ func (y *year) line(name, claim, cron string, r *kopiurv1.Retention, proofs ...p
 	}}
 	y.Create(l.policy, l.schedule)
 	y.lines = append(y.lines, l)
+}
+
+// watch starts a cache of the namespace's Snapshots and policies, which ends with the test.
+func (y *year) watch() cache.Cache {
+	y.t.Helper()
+	c, err := cache.New(y.Config, cache.Options{
+		Scheme: y.Client.Scheme(), Mapper: y.Client.RESTMapper(), DefaultNamespaces: map[string]cache.Config{y.Namespace: {}},
+	})
+	require.NoError(y.t, err)
+	ctx, stop := context.WithCancel(context.WithoutCancel(y.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }()
+	y.t.Cleanup(func() {
+		stop()
+		assert.NoError(y.t, <-ended)
+	})
+	for _, kind := range []client.Object{&kopiurv1.Snapshot{}, &kopiurv1.SnapshotPolicy{}} {
+		_, err := c.GetInformer(ctx, kind)
+		require.NoError(y.t, err)
+	}
+	return c
 }
 
 func (y *year) begin() {
@@ -190,7 +216,7 @@ func (y *year) rest() {
 	y.t.Helper()
 	require.EventuallyWithT(y.t, func(c *assert.CollectT) {
 		var list kopiurv1.SnapshotList
-		require.NoError(c, y.Client.List(y.t.Context(), &list, client.InNamespace(y.Namespace)))
+		require.NoError(c, y.eyes.List(y.t.Context(), &list, client.InNamespace(y.Namespace)))
 		for _, l := range y.lines {
 			y.restOf(c, l, list.Items)
 		}
