@@ -92,7 +92,8 @@ const (
 const (
 	// ReasonSeeded is set when the repository was filled. Nothing to do.
 	ReasonSeeded = "Seeded"
-	// ReasonAlreadyInitialized is set when the repository existed already and was not seeded. Nothing to do.
+	// ReasonAlreadyInitialized is set when the repository existed already and was not seeded. Nothing to do, unless it has no
+	// snapshots, and the condition is False: name another place, or leave spec.seed out.
 	ReasonAlreadyInitialized = "AlreadyInitialized"
 	// ReasonSeeding is set while the seeding Job runs. Nothing to do.
 	ReasonSeeding = "Seeding"

@@ -78,9 +78,9 @@ func sameFolder(a, b kopiurv1.FilesystemBackend) bool {
 	}
 }
 
-// mixedAuth checks two backends that one pod works with. In a cloud's kit of credentials static keys win over the
+// MixedAuth checks two backends that one pod works with. In a cloud's kit of credentials static keys win over the
 // identity of the pod, so that the keys of one side would be used for the other; and a pod has one ServiceAccount.
-func mixedAuth(at *field.Path, a, b kopiurv1.Backend) Findings {
+func MixedAuth(at *field.Path, a, b kopiurv1.Backend) Findings {
 	var f Findings
 	one, other := a.Auth(), b.Auth()
 	if one == nil || other == nil {

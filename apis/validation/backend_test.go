@@ -250,7 +250,7 @@ func TestMixedAuth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			matches(t, mixedAuth(field.NewPath("spec", "seed", "from", "backend", "auth"), tc.a, tc.b), tc.want, "")
+			matches(t, MixedAuth(field.NewPath("spec", "seed", "from", "backend", "auth"), tc.a, tc.b), tc.want, "")
 		})
 	}
 }

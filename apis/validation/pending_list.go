@@ -13,7 +13,6 @@ var pendingKinds = map[string]string{
 
 func repositoryPending() []pendingField {
 	out := []pendingField{
-		{path: "spec.seed", instead: "nothing is copied, and an empty repository must not be taken for the seeded one; fill the store first and leave seed out", blocks: true},
 		{path: "spec.server", instead: "no web page is served"},
 		{path: "spec.maintenance.schedule", instead: "the repository is not maintained; run kopia maintenance against the store"},
 		{path: "spec.maintenance.takeoverPolicy", instead: "the repository is not maintained"},

@@ -69,7 +69,7 @@ func RepositoryReplicationOf(o *kopiurv1.RepositoryReplication, source kopiurv1.
 	if SameLocation(source.Backend, o.Spec.Destination) {
 		f.forbidden(at, "it is where %s is stored itself: write another place", o.Spec.SourceRef.In(o.Namespace))
 	}
-	f.Merge(mixedAuth(at.Child(o.Spec.Destination.Name(), "auth"), source.Backend, o.Spec.Destination))
+	f.Merge(MixedAuth(at.Child(o.Spec.Destination.Name(), "auth"), source.Backend, o.Spec.Destination))
 	return f
 }
 
@@ -133,7 +133,7 @@ func SnapshotReplicationOf(o *kopiurv1.SnapshotReplication, source, destination 
 	if SameLocation(source.Backend, destination.Backend) {
 		f.forbidden(at, "%s and %s are stored in the same place: name another repository", src, dst)
 	}
-	f.Merge(mixedAuth(at, source.Backend, destination.Backend))
+	f.Merge(MixedAuth(at, source.Backend, destination.Backend))
 	if destination.Mode == kopiurv1.ModeReadOnly {
 		f.warn(at, "%s has mode ReadOnly: nothing is copied before it is ReadWrite", dst)
 	}

@@ -23,7 +23,7 @@ func seed(at *field.Path, s *kopiurv1.RepositorySpec, in scope) Findings {
 	f.Merge(oneOf(from, variant{"backend", c.From.Backend != nil}, variant{"repository", c.From.Repository != nil}))
 	if b := c.From.Backend; b != nil {
 		f.Merge(backend(from.Child("backend"), *b, in.secrets()))
-		f.Merge(mixedAuth(from.Child("backend"), *b, s.Backend))
+		f.Merge(MixedAuth(from.Child("backend"), *b, s.Backend))
 		if SameLocation(*b, s.Backend) {
 			f.forbidden(from.Child("backend"), "it is the place of the repository itself: name another, or leave seed out")
 		}

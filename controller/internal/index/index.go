@@ -31,6 +31,12 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.ClusterRepository{}, mapper.FieldNeeds, keys(func(r *kopiurv1.ClusterRepository) []string {
 			return mapper.RepositoryNeeds(r.Spec.RepositorySpec, "", operatorNamespace)
 		})},
+		{&kopiurv1.Repository{}, mapper.FieldRepository, keys(func(r *kopiurv1.Repository) []string {
+			return mapper.SeedSource(r.Spec, r.Status, r.Namespace)
+		})},
+		{&kopiurv1.ClusterRepository{}, mapper.FieldRepository, keys(func(r *kopiurv1.ClusterRepository) []string {
+			return mapper.SeedSource(r.Spec.RepositorySpec, r.Status, "")
+		})},
 		{&kopiurv1.Repository{}, mapper.FieldAiling, keys(func(r *kopiurv1.Repository) []string {
 			return mapper.RepositoryAiling(r.Status, r.UID)
 		})},

@@ -20,6 +20,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/connect"
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
+	"github.com/kopiur/kopiur/controller/internal/decide/seed"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/index"
 	"github.com/kopiur/kopiur/controller/internal/keptcache"
@@ -61,6 +62,9 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 		Watches(&corev1.Pod{}, index.Coalesced(index.PodOwnerByUID(c, r.kind.gvk()))).
 		// A mover of somebody else that succeeds ends a row of failures.
 		Watches(&batchv1.Job{}, index.Coalesced(index.JobRepository(c, r.kind.name)), builder.WithPredicates(completed())).
+		// What it is to be filled from.
+		Watches(&kopiurv1.Repository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, r.kind.name))).
+		Watches(&kopiurv1.ClusterRepository{}, handler.EnqueueRequestsFromMapFunc(index.Repositories(c, r.kind.name))).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, mapper.KindClaim))).
 		Watches(&kopiurv1.SnapshotPolicy{}, index.Coalesced(repositoriesOf(kopiurv1.RepositoryKind(r.kind.name))), builder.WithPredicates(asking())).
 		Watches(&kopiurv1.Snapshot{}, index.Coalesced(deletedFrom(kopiurv1.RepositoryKind(r.kind.name))), builder.WithPredicates(deletions())).
@@ -108,6 +112,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	p := s.patcher(r.Env)
 	defer func() { res, err = p.Finish(ctx, res, err) }() // the only status write
 
+	if seed.Armed(s.repo.Spec, s.repo.Status) {
+		return r.seed(ctx, p, s)
+	}
+	if err := r.seeded(ctx, s); err != nil {
+		return ctrl.Result{}, err
+	}
 	w, err := r.observe(ctx, s)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -125,7 +135,7 @@ func say(p *loop.Patcher, s subject, plan connect.Plan) {
 	*s.status = plan.Status
 	s.status.Conditions, s.status.ObservedGeneration = conditions, generation
 
-	p.Carry(kopiurv1.ConditionBackendReachable)
+	p.Carry(kopiurv1.ConditionBackendReachable, kopiurv1.ConditionSeeded)
 	for _, c := range plan.Conditions {
 		switch c.Status {
 		case "True":

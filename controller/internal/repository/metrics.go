@@ -47,8 +47,13 @@ var (
 	}, []string{labelKind, labelNamespace, labelName})
 )
 
+var seeds = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "kopiur_repository_seed_total",
+	Help: "Seeds of new repositories that are over.",
+}, []string{"mode", "outcome"})
+
 func init() { //nolint:gochecknoinits // registered once per process, as controller-runtime does with its own
-	ctrlmetrics.Registry.MustRegister(breakerTrips)
+	ctrlmetrics.Registry.MustRegister(breakerTrips, seeds)
 }
 
 // Gauges are those of both kinds.

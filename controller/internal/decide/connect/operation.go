@@ -21,11 +21,16 @@ func creation(s kopiurv1.RepositorySpec, st kopiurv1.RepositoryStatus) *work.Cre
 	if st.UniqueID != "" || !s.CreateEnabled() || s.Mode == kopiurv1.ModeReadOnly {
 		return nil
 	}
+	return new(Creation(s))
+}
+
+// Creation is what spec.create says of a new repository.
+func Creation(s kopiurv1.RepositorySpec) work.Create {
 	c := s.Create
 	if c == nil {
-		return &work.Create{}
+		return work.Create{}
 	}
-	out := &work.Create{Splitter: c.Splitter, Hash: c.Hash, Encryption: c.Encryption}
+	out := work.Create{Splitter: c.Splitter, Hash: c.Hash, Encryption: c.Encryption}
 	if c.ECC != nil {
 		out.ECCAlgorithm, out.ECCOverheadPercent = c.ECC.Algorithm, int(c.ECC.OverheadPercent)
 	}

@@ -49,6 +49,14 @@ func RepositoryNeeds(s kopiurv1.RepositorySpec, objectNamespace, operatorNamespa
 	if n := s.Backend.ServiceAccount(); n != "" {
 		keys = append(keys, Object(KindServiceAccount, home, n))
 	}
+	if seed := s.Seed; seed != nil && seed.From.Backend != nil {
+		if n := seed.From.Backend.SecretName(); n != "" {
+			keys = append(keys, Object(KindSecret, home, n))
+		}
+		if ca := seed.From.Backend.CAConfigMap(); ca != nil {
+			keys = append(keys, Object(KindConfigMap, home, ca.ConfigMapName))
+		}
+	}
 	fs := s.Backend.Filesystem
 	switch {
 	case fs == nil:
@@ -316,4 +324,12 @@ func SnapshotReplicationRepositories(r *kopiurv1.SnapshotReplication) []string {
 // failed is tried again when its credentials change.
 func SnapshotReplicationAwaits(r *kopiurv1.SnapshotReplication) []string {
 	return awaits(r.Status.Conditions, r.Namespace, r.Status.Phase == kopiurv1.ReplicationFailed)
+}
+
+// SeedSource is the repository that another one is to be filled from. namespace is that of the one to be filled.
+func SeedSource(s kopiurv1.RepositorySpec, st kopiurv1.RepositoryStatus, namespace string) []string {
+	if s.Seed == nil || s.Seed.From.Repository == nil || st.UniqueID != "" {
+		return nil
+	}
+	return []string{Repository(s.Seed.From.Repository.In(namespace))}
 }

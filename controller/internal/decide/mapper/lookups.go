@@ -11,7 +11,7 @@ const (
 	FieldNeeds = "kopiur.needs"
 	// FieldAiling is on repositories whose last connects did not succeed: their UID.
 	FieldAiling = "kopiur.ailing"
-	// FieldRepository is on policies, Restores and replications.
+	// FieldRepository is on policies, Restores, replications, and on repositories that are to be seeded: their source.
 	FieldRepository = "kopiur.repository"
 	// FieldPolicy is on Snapshots, Restores and schedules.
 	FieldPolicy = "kopiur.policy"
@@ -110,7 +110,7 @@ func OfRepository(woken Kind, ref kopiurv1.RepositoryRef) []Lookup {
 	case KindSnapshotSchedule:
 		return []Lookup{{Kind: KindSnapshotPolicy, Field: FieldRepository, Value: key, Via: KindSnapshotSchedule}}
 	case KindRepository, KindClusterRepository:
-		return nil
+		return []Lookup{{Kind: woken, Field: FieldRepository, Value: key}}
 	default:
 		return nil
 	}
