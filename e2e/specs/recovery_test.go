@@ -35,12 +35,21 @@ func page(t *testing.T, e *framework.Env, ns, endpoint string) map[string]*unstr
 	objects := framework.Manifests(t, recoveryPage, map[string]string{
 		"namespace: shop":          "namespace: " + ns,
 		"endpoint: s3.example.com": "endpoint: " + endpoint,
+		"bucket: new-bucket":       "bucket: " + framework.Bucket,
+		"bucket: mirror":           "bucket: " + framework.Bucket,
 		"storageClassName: shared": "storageClassName: " + framework.ClassImmediate,
 		"storageClassName: fast":   "storageClassName: " + framework.ClassWFFC,
 		// Its turn must not come while the test runs.
 		`cron: "H 2 * * *"`: fmt.Sprintf(`cron: "H %d * * *"`, time.Now().UTC().Add(12*time.Hour).Hour()),
 	})
-	require.NoError(t, unstructured.SetNestedField(objects["Repository/nas"].Object, true, "spec", "backend", "s3", "tls", "disableTls"))
+	for key, stores := range map[string][][]string{
+		"Repository/nas":       {{"spec", "backend"}},
+		"Repository/nas-again": {{"spec", "backend"}, {"spec", "seed", "from", "backend"}},
+	} {
+		for _, at := range stores {
+			require.NoError(t, unstructured.SetNestedField(objects[key].Object, true, append(at, "s3", "tls", "disableTls")...))
+		}
+	}
 	e.Create(t, framework.PasswordSecret(ns, "nas-password", framework.Password), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "nas-keys"},
 		StringData: map[string]string{work.KeyAWSAccessKeyID: framework.S3AccessKey, work.KeyAWSSecretAccessKey: framework.S3SecretKey},
@@ -64,7 +73,7 @@ func TestDisasterRecovery(t *testing.T) {
 	order := []string{
 		"SnapshotSchedule/nightly", "PersistentVolumeClaim/database", "PersistentVolumeClaim/files", "Restore/shop", "SnapshotPolicy/shop", "Repository/nas",
 	}
-	require.Len(t, objects, len(order))
+	require.Len(t, objects, len(order)+1, "all but nas-again")
 	for _, key := range order {
 		require.NotNil(t, objects[key], key)
 		e.Create(t, objects[key])
@@ -109,6 +118,30 @@ func TestDisasterRecovery(t *testing.T) {
 	assert.Equal(t, uid, app.UID)
 	assert.Equal(t, corev1.PodRunning, app.Status.Phase)
 	assertUntouched("the Restore was made again")
+
+	again(t, e, objects["Repository/nas-again"])
+	from := framework.RestoreInto(ns, "from-the-copy", "", "")
+	from.Spec.Repository = &kopiurv1.RepositoryRef{Name: "nas-again"}
+	from.Spec.Source = kopiurv1.RestoreSource{Identity: &kopiurv1.FromIdentity{Username: "shop", Hostname: "shop", SourcePath: "/pvc/database", Offset: 1}}
+	from.Spec.Target = kopiurv1.RestoreTarget{PVC: &kopiurv1.TargetPVC{Name: "copy", Capacity: "1Gi", StorageClassName: framework.ClassImmediate}}
+	from.Spec.Mover = framework.UIDMover(1000)
+	e.Create(t, from)
+	e.WaitReady(t, from)
+	assert.Equal(t, mine(before["database"]), mine(e.List(t, ns, "copy")), "what the old cluster had stored last, from the copy")
+}
+
+// again makes a repository that begins as a copy of the first.
+func again(t *testing.T, e *framework.Env, manifest *unstructured.Unstructured) {
+	t.Helper()
+	e.Create(t, manifest)
+	r := &kopiurv1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: manifest.GetNamespace(), Name: manifest.GetName()}}
+	e.WaitReady(t, r)
+	assert.Equal(t, kopiurv1.ReasonSeeded, framework.Condition(r, kopiurv1.ConditionSeeded).Reason)
+	first := &kopiurv1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: "nas"}}
+	e.WaitReady(t, first)
+	assert.Equal(t, first.Status.UniqueID, r.Status.UniqueID, "it is the same repository in another place")
+	require.NotNil(t, r.Status.Seed)
+	assert.Equal(t, int64(5), r.Status.Seed.SnapshotCount, "three of the old cluster, two of this one")
 }
 
 // untilTheDisaster runs the application, backs it up, changes its database in place, backs that up, and deletes everything. It
