@@ -79,6 +79,8 @@ const (
 	ConditionLeaseOwned = "LeaseOwned"
 	// ConditionPruned is False where spec.pruning was not carried out by the last run.
 	ConditionPruned = "Pruned"
+	// ConditionRunRequested is False where the annotation that asks for a run cannot be read; absent otherwise.
+	ConditionRunRequested = "RunRequested"
 	// ConditionIdentityOverlap: the destination has snapshots of a selected identity that are no copies.
 	ConditionIdentityOverlap = "IdentityOverlap"
 )

@@ -58,9 +58,12 @@ type MaintenanceRunStatus struct {
 	// lastRunAt is the end of the last run that maintained the repository.
 	// +optional
 	LastRunAt string `json:"lastRunAt,omitempty"`
-	// nextScheduledAt is when the next run is due.
+	// nextScheduledAt is when the next run is due, its jitter included.
 	// +optional
 	NextScheduledAt string `json:"nextScheduledAt,omitempty"`
+	// schedule that nextScheduledAt follows from: cron, time zone and jitter.
+	// +optional
+	Schedule string `json:"schedule,omitempty"`
 	// lastHandledAt is the newest due time that was dealt with, be it by leaving it to another owner.
 	// +optional
 	LastHandledAt string `json:"lastHandledAt,omitempty"`

@@ -319,6 +319,17 @@ const (
 	ReasonLeaseTakeoverPrompt = "LeaseTakeoverPrompt"
 	// ReasonMaintenanceYielding is set where a run was left to another owner. Nothing to do.
 	ReasonMaintenanceYielding = "MaintenanceYielding"
+	// ReasonMaintained is set when the last run maintained the repository. Nothing to do.
+	ReasonMaintained = "Maintained"
+	// ReasonMaintenanceScheduled is set until the first run. The message says when it is due; for one at once, set the
+	// annotation run-requested.
+	ReasonMaintenanceScheduled = "MaintenanceScheduled"
+	// ReasonMaintenanceFailed is set when the last run failed. The message has the class and the mover's words; it is tried
+	// again after half an hour. With class VerificationFailed the repository has lost data, and nothing is removed before
+	// somebody has looked.
+	ReasonMaintenanceFailed = "MaintenanceFailed"
+	// ReasonMaintenanceWaiting is set while the same store is being maintained for another object. It goes on by itself.
+	ReasonMaintenanceWaiting = "MaintenanceWaiting"
 )
 
 // Reasons of runs that the annotation run-requested asks for.

@@ -5,22 +5,26 @@ package validation
 
 // pendingKinds are carried out by no reconciler of this version. Each text says what goes on without it.
 var pendingKinds = map[string]string{
-	"Maintenance": "this version of Kopiur does not maintain repositories: no run is started, the index grows and nothing is given back to the " +
-		"store; until it does, run kopia maintenance run --full against the repository from one machine",
 	"RepositoryReplication": "this version of Kopiur does not copy repositories: the destination is left as it is; until it does, copy the store with kopia " +
 		"repository sync-to, or with the store's own replication",
+}
+
+// noInherited is for movers of no application.
+const noInherited = "set securityContext and podSecurityContext instead"
+
+// upkeepPending is what the MoverSpec of a Maintenance has below the path that leads to it.
+func upkeepPending(at string) []pendingField {
+	return []pendingField{
+		{path: at + ".cache.mode", only: []any{"Persistent"}, instead: "the cache lives as long as the pod"},
+		{path: at + ".inheritSecurityContextFrom", instead: noInherited},
+	}
 }
 
 func repositoryPending() []pendingField {
 	out := []pendingField{
 		{path: "spec.server", instead: "no web page is served"},
-		{path: "spec.maintenance.schedule", instead: "the repository is not maintained; run kopia maintenance against the store"},
-		{path: "spec.maintenance.takeoverPolicy", instead: "the repository is not maintained"},
-		{path: "spec.maintenance.mover", instead: "the repository is not maintained"},
-		{path: "spec.maintenance.failurePolicy", instead: "the repository is not maintained"},
-		{path: "spec.maintenance.namespace", instead: "the repository is not maintained"},
 	}
-	return out
+	return append(out, upkeepPending("spec.maintenance.mover")...)
 }
 
 // pendingFields lists, by kind, the fields no code of this version reads. A row goes when its feature lands; the test of
@@ -28,6 +32,7 @@ func repositoryPending() []pendingField {
 var pendingFields = map[string][]pendingField{
 	"Repository":        repositoryPending(),
 	"ClusterRepository": repositoryPending(),
+	"Maintenance":       upkeepPending("spec.mover"),
 	"SnapshotPolicy": {
 		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
 	},

@@ -51,7 +51,7 @@ func TestNotYetSupported(t *testing.T) {
 		"a pin is carried out":                              {&kopiurv1.Snapshot{}, `{pin: true}`, nil, nil},
 		"a populator is carried out, of an identity too":    {&kopiurv1.Restore{}, `{source: {identity: {username: a, hostname: b}}, target: {populator: {}}}`, nil, nil},
 		"a folder of a snapshot is carried out":             {&kopiurv1.Restore{}, `{subPath: photos}`, nil, nil},
-		"a kind that nothing carries out blocks as a whole": {&kopiurv1.Maintenance{}, `{}`, []string{""}, nil},
+		"a kind that nothing carries out blocks as a whole": {&kopiurv1.RepositoryReplication{}, `{}`, []string{""}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ import (
 	vsv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -36,6 +37,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/index"
 	"github.com/kopiur/kopiur/controller/internal/leftover"
 	"github.com/kopiur/kopiur/controller/internal/loop"
+	"github.com/kopiur/kopiur/controller/internal/maintenance"
 	"github.com/kopiur/kopiur/controller/internal/metrics"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/notyet"
@@ -92,6 +94,7 @@ type Options struct {
 // reconcilers of the kinds, in no particular order.
 var reconcilers = []func(ctrl.Manager, deps.Deps) error{
 	deletion.Setup,
+	maintenance.Setup,
 	notyet.Setup,
 	repository.Setup,
 	restore.Setup,
@@ -107,6 +110,7 @@ func gauges() []metrics.Source {
 		metrics.Phases(),
 		repository.Gauges(),
 		deletion.Gauges(),
+		maintenance.Gauges(),
 		snapshotpolicy.Gauges(),
 	}
 }
@@ -118,6 +122,7 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(corev1.AddToScheme(s))
 	utilruntime.Must(batchv1.AddToScheme(s))
 	utilruntime.Must(rbacv1.AddToScheme(s))
+	utilruntime.Must(coordinationv1.AddToScheme(s))
 	utilruntime.Must(storagev1.AddToScheme(s))
 	utilruntime.Must(vsv1.AddToScheme(s))
 	utilruntime.Must(kopiurv1.AddToScheme(s))

@@ -33,6 +33,8 @@ func find(ctx context.Context, c client.Reader, kind mapper.Kind, field, value s
 		list = &kopiurv1.SnapshotScheduleList{}
 	case mapper.KindSnapshotReplication:
 		list = &kopiurv1.SnapshotReplicationList{}
+	case mapper.KindMaintenance:
+		list = &kopiurv1.MaintenanceList{}
 	default:
 		return nil, fmt.Errorf("find %s: no such kind", kind)
 	}

@@ -69,6 +69,8 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.SnapshotReplication{}, mapper.FieldRepository, keys(mapper.SnapshotReplicationRepositories)},
 		{&kopiurv1.SnapshotReplication{}, mapper.FieldAwaits, keys(mapper.SnapshotReplicationAwaits)},
 		{&corev1.PersistentVolumeClaim{}, mapper.FieldDataSource, keys(mapper.ClaimDataSource)},
+		{&kopiurv1.Maintenance{}, mapper.FieldRepository, keys(mapper.MaintenanceRepository)},
+		{&kopiurv1.Maintenance{}, mapper.FieldAwaits, keys(mapper.MaintenanceAwaits)},
 	} {
 		if err := ix.IndexField(ctx, f.obj, f.field, f.keys); err != nil {
 			return fmt.Errorf("index %T by %s: %w", f.obj, f.field, err)

@@ -32,6 +32,8 @@ type Repository struct {
 	ProjectionAllowed bool
 	// Projected is the Secret that holds a copy of all that its movers mount, "" where they mount the originals.
 	Projected string
+	// Client is who a mover is to kopia, where it is not the repository's own client.
+	Client Client
 	// AllowIdentityChange: its owner wrote that policies may go on under another identity.
 	AllowIdentityChange bool
 }
@@ -107,18 +109,43 @@ func (r Repository) Needs() Needs {
 	return n
 }
 
+// Client is a user at a host, to kopia.
+type Client struct{ Username, Hostname string }
+
+// Cluster is the name that a repository's policies have in common in this cluster, "" where it has none.
+func Cluster(r Repository) string {
+	if d := r.Spec.IdentityDefaults; d != nil {
+		return d.Cluster
+	}
+	return ""
+}
+
 // Owner is the client identity of every connection to this repository. It must not depend on the pod: kopia's
 // maintenance owner is user@host, and a new host per pod means nobody ever owns the maintenance (K-6, C-6).
+//
+// Where the cluster has a name, it is a part of it: a repository of the same name in another cluster, on the same store,
+// must not take itself for this one.
 func (r Repository) Owner() (username, hostname string) {
-	if r.Ref.Namespace == "" {
+	kind := r.Ref.Namespace
+	cluster := Cluster(r)
+	switch {
+	case cluster != "" && kind == "":
+		return "kopiur", "kopiur." + cluster + ".clusterrepository." + r.Ref.Name
+	case cluster != "":
+		return "kopiur", "kopiur." + cluster + "." + kind + "." + r.Ref.Name
+	case kind == "":
 		return "kopiur", "kopiur-cluster-" + r.Ref.Name
+	default:
+		return "kopiur", "kopiur-" + kind + "-" + r.Ref.Name
 	}
-	return "kopiur", "kopiur-" + r.Ref.Namespace + "-" + r.Ref.Name
 }
 
 // work is the repository as its mover is told.
 func (r Repository) work(cache work.Cache) work.Repository {
 	user, host := r.Owner()
+	if r.Client.Username != "" {
+		user, host = r.Client.Username, r.Client.Hostname
+	}
 	out := work.Repository{
 		Name:             r.Ref.String(),
 		PasswordKey:      r.Spec.Encryption.PasswordSecretRef.KeyOrDefault(work.DefaultPasswordKey),

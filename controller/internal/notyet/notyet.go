@@ -23,8 +23,8 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
-// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=maintenances;repositoryreplications,verbs=get;list;watch
-// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=maintenances/status;repositoryreplications/status,verbs=patch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=repositoryreplications,verbs=get;list;watch
+// +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=repositoryreplications/status,verbs=patch
 
 // action is what Kopiur does in every event of this package.
 const action = "Reconcile"
@@ -52,9 +52,6 @@ func of[T client.Object](fresh func() T, look func(T) view) kind {
 
 func kinds() []kind {
 	return []kind{
-		of(func() *kopiurv1.Maintenance { return &kopiurv1.Maintenance{} }, func(o *kopiurv1.Maintenance) view {
-			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, false}
-		}),
 		of(func() *kopiurv1.RepositoryReplication { return &kopiurv1.RepositoryReplication{} }, func(o *kopiurv1.RepositoryReplication) view {
 			return view{&o.Status.Conditions, &o.Status.ObservedGeneration, o.Spec.Suspend}
 		}),

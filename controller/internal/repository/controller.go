@@ -68,6 +68,8 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, mapper.KindClaim))).
 		Watches(&kopiurv1.SnapshotPolicy{}, index.Coalesced(repositoriesOf(kopiurv1.RepositoryKind(r.kind.name))), builder.WithPredicates(asking())).
 		Watches(&kopiurv1.Snapshot{}, index.Coalesced(deletedFrom(kopiurv1.RepositoryKind(r.kind.name))), builder.WithPredicates(deletions())).
+		// Somebody's own Maintenance came or went, or ours was edited.
+		Watches(&kopiurv1.Maintenance{}, handler.EnqueueRequestsFromMapFunc(maintained(kopiurv1.RepositoryKind(r.kind.name))), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WithOptions(r.ControllerOptions())
 	for _, core := range []string{mapper.KindSecret, mapper.KindConfigMap, mapper.KindServiceAccount, mapper.KindNamespace} {
 		b = b.WatchesMetadata(index.Metadata(core), handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, core)))
@@ -124,6 +126,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	}
 	plan := connect.Decide(w.input, r.Clock.Now())
 	if err := r.protect(ctx, p, s, &plan.Status); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.upkeep(ctx, p, s, plan.Status.UniqueID); err != nil {
 		return ctrl.Result{}, err
 	}
 	return r.act(ctx, p, s, w, plan)

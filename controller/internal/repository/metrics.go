@@ -41,6 +41,7 @@ var (
 	probeFailures    = gauge("kopiur_repository_health_probe_failures", "Connects in a row that found the repository lost or out of reach.")
 	backendFailures  = gauge("kopiur_repository_consecutive_backend_failures", "Connects in a row that did not succeed, for whatever reason.")
 	breakerOpenSince = gauge("kopiur_repository_breaker_open_since_timestamp_seconds", "When a repository became Degraded; absent while it is not.")
+	maintenanceSet   = gauge("kopiur_repository_maintenance_configured", "1 where a Maintenance takes care of a repository, 0 where none does.")
 	breakerTrips     = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kopiur_repository_breaker_trips_total",
 		Help: "How often failed probes have parked all who use a repository.",
@@ -59,7 +60,7 @@ func init() { //nolint:gochecknoinits // registered once per process, as control
 // Gauges are those of both kinds.
 func Gauges() metrics.Source {
 	return metrics.Source{
-		Gauges: []*prometheus.Desc{repoSize, repoSnapshots, repoDiscovered, indexBlobs, connectSeconds, probeFailures, backendFailures, breakerOpenSince},
+		Gauges: []*prometheus.Desc{repoSize, repoSnapshots, repoDiscovered, indexBlobs, connectSeconds, probeFailures, backendFailures, breakerOpenSince, maintenanceSet},
 		Collect: func(ctx context.Context, c client.Reader, emit metrics.Emit) error {
 			var own kopiurv1.RepositoryList
 			var cluster kopiurv1.ClusterRepositoryList
@@ -99,6 +100,11 @@ func tell(emit metrics.Emit, s kopiurv1.RepositoryStatus, of ...string) {
 	}
 	if j := s.Job; j != nil {
 		emit(backendFailures, float64(j.Failures), of...)
+	}
+	for _, c := range s.Conditions {
+		if c.Type == kopiurv1.ConditionMaintenanceConfigured {
+			emit(maintenanceSet, map[bool]float64{true: 1}[c.Status == "True"], of...)
+		}
 	}
 	if since, ok := degradedSince(s); ok {
 		emit(breakerOpenSince, float64(since.Unix()), of...)

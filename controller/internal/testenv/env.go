@@ -5,6 +5,7 @@ package testenv
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -30,9 +31,10 @@ import (
 )
 
 // Wait is how long a test waits for the controller, and Tick how often it looks. Wait is longer than every requeue that
-// stands behind a watch: a controller that was killed between a look and its watch converges only by that.
+// stands behind a watch: a controller that was killed between a look and its watch converges only by that. It is long enough
+// for a hundred rows on a machine that has ten times as much to do as it can.
 const (
-	Wait = time.Minute
+	Wait = 2 * time.Minute
 	Tick = 50 * time.Millisecond
 )
 
@@ -186,6 +188,7 @@ func (e *Env) Create(objs ...client.Object) {
 }
 
 func (e *Env) place(obj client.Object) {
+	rarely(obj)
 	if cr, ok := obj.(*kopiurv1.ClusterRepository); ok {
 		if cr.Labels == nil {
 			cr.Labels = map[string]string{}
@@ -201,6 +204,26 @@ func (e *Env) place(obj client.Object) {
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(e.Namespace)
 	}
+}
+
+// rarely has a repository that does not say when maintained half a year from now. With Kopiur's own schedule a test would
+// meet a run that it does not expect, at some times of the day.
+func rarely(obj client.Object) {
+	var spec *kopiurv1.RepositorySpec
+	switch r := obj.(type) {
+	case *kopiurv1.Repository:
+		spec = &r.Spec
+	case *kopiurv1.ClusterRepository:
+		spec = &r.Spec.RepositorySpec
+	default:
+		return
+	}
+	if spec.Maintenance != nil {
+		return
+	}
+	month := time.Now().AddDate(0, 6, 0).Month() //nolint:forbidigo // far from whatever time it is
+	at := kopiurv1.CronSpec{Cron: fmt.Sprintf("0 0 1 %d *", int(month))}
+	spec.Maintenance = &kopiurv1.RepositoryMaintenance{Schedule: &kopiurv1.MaintenanceSchedule{Quick: at, Full: at}}
 }
 
 // Get reads obj again by its name.

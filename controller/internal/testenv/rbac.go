@@ -50,7 +50,8 @@ func grant(cfg *rest.Config) (*permissions, error) {
 	if err := yaml.Unmarshal(b, &more); err != nil {
 		return nil, fmt.Errorf("read %s: %w", projection, err)
 	}
-	rules.ClusterRole = append(rules.ClusterRole, more.ClusterRole...)
+	// The operator's own namespace is that of the test, which is not known here.
+	rules.ClusterRole = append(append(rules.ClusterRole, more.ClusterRole...), rules.Role...)
 	c, err := client.New(cfg, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the permissions: %w", err)

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
-	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/testenv"
 )
 
@@ -23,14 +22,6 @@ import (
 func TestMain(m *testing.M) { os.Exit(testenv.Main(m)) }
 
 var daily = kopiurv1.CronSpec{Cron: "0 3 * * *"}
-
-func maintenance(name string) *kopiurv1.Maintenance {
-	return &kopiurv1.Maintenance{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kopiurv1.MaintenanceSpec{
-		Repository: kopiurv1.RepositoryRef{Name: "nas"},
-		Schedule:   kopiurv1.MaintenanceSchedule{Quick: daily, Full: daily},
-		Ownership:  kopiurv1.MaintenanceOwnership{Owner: "kopiur/apps/nas"},
-	}}
-}
 
 func mirror(name string, suspend bool) *kopiurv1.RepositoryReplication {
 	return &kopiurv1.RepositoryReplication{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: kopiurv1.RepositoryReplicationSpec{
@@ -48,10 +39,8 @@ type subject struct {
 }
 
 func subjects(suffix string, suspend bool) map[string]subject {
-	m := maintenance("m" + suffix)
 	r := mirror("r"+suffix, suspend)
 	return map[string]subject{
-		"Maintenance":           {m, &m.Status.Conditions, &m.Status.ObservedGeneration},
 		"RepositoryReplication": {r, &r.Status.Conditions, &r.Status.ObservedGeneration},
 	}
 }
@@ -134,7 +123,6 @@ func TestSuspendedOnesSaySoToo(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)
 	all := subjects("", true)
-	delete(all, loop.KindOf(&kopiurv1.Maintenance{})) // it has no suspend
 	for _, s := range all {
 		env.Create(s.obj)
 	}

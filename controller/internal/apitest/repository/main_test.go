@@ -31,6 +31,8 @@ func nas() *kopiurv1.Repository {
 	r.Name = "nas"
 	r.Spec.Backend.S3 = &kopiurv1.S3Backend{Bucket: "backups", Endpoint: "s3.example.org", Auth: &kopiurv1.BackendAuth{SecretRef: &kopiurv1.SecretRef{Name: "keys"}}}
 	r.Spec.Encryption.PasswordSecretRef = kopiurv1.SecretKeyRef{Name: "password"}
+	// Tests count movers over days. Maintenance has tests of its own.
+	r.Spec.Maintenance = &kopiurv1.RepositoryMaintenance{Enabled: new(false)}
 	return r
 }
 

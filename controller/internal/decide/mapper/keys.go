@@ -274,6 +274,16 @@ func RestoreRepositoryOf(r *kopiurv1.Restore) []string {
 // only until they have resolved it.
 const anyRepository = "*"
 
+// MaintenanceRepository is the repository that a Maintenance looks after.
+func MaintenanceRepository(m *kopiurv1.Maintenance) []string {
+	return []string{Repository(m.Spec.Repository.In(m.Namespace))}
+}
+
+// MaintenanceAwaits are the kinds that a Maintenance waits for, with its namespace.
+func MaintenanceAwaits(m *kopiurv1.Maintenance) []string {
+	return awaits(m.Status.Conditions, m.Namespace, m.Status.Failure != nil)
+}
+
 // RestoreAwaits are the kinds that a Restore waits for, with its namespace. Failed ones are among them: they reopen when
 // their credentials change.
 func RestoreAwaits(r *kopiurv1.Restore) []string {

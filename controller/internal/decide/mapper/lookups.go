@@ -11,7 +11,8 @@ const (
 	FieldNeeds = "kopiur.needs"
 	// FieldAiling is on repositories whose last connects did not succeed: their UID.
 	FieldAiling = "kopiur.ailing"
-	// FieldRepository is on policies, Restores, replications, and on repositories that are to be seeded: their source.
+	// FieldRepository is on policies, Restores, Maintenances, replications, and on repositories that are to be seeded: their
+	// source.
 	FieldRepository = "kopiur.repository"
 	// FieldPolicy is on Snapshots, Restores and schedules.
 	FieldPolicy = "kopiur.policy"
@@ -23,7 +24,7 @@ const (
 	FieldSchedule = "kopiur.schedule"
 	// FieldClaim is on policies: the claims they back up. Only the policies that select are woken by a claim.
 	FieldClaim = "kopiur.claim"
-	// FieldAwaits is on Snapshots, Restores, policies and replications: what they wait for.
+	// FieldAwaits is on Snapshots, Restores, policies, Maintenances and replications: what they wait for.
 	FieldAwaits = "kopiur.awaits"
 	// FieldFound is on Snapshots that only show what was found: their repository, and with it the identity.
 	FieldFound = "kopiur.found"
@@ -49,6 +50,7 @@ const (
 	KindSnapshot          Kind = "Snapshot"
 	KindRestore           Kind = "Restore"
 	KindSnapshotSchedule  Kind = "SnapshotSchedule"
+	KindMaintenance       Kind = "Maintenance"
 
 	KindSnapshotReplication Kind = "SnapshotReplication"
 )
@@ -81,7 +83,7 @@ func OfCore(woken Kind, kind, namespace, name string) []Lookup {
 		default:
 			return nil
 		}
-	case KindSnapshotReplication:
+	case KindSnapshotReplication, KindMaintenance:
 		return []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
 	case KindSnapshot, KindRestore:
 		out := []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
@@ -109,6 +111,8 @@ func OfRepository(woken Kind, ref kopiurv1.RepositoryRef) []Lookup {
 		}
 	case KindSnapshotSchedule:
 		return []Lookup{{Kind: KindSnapshotPolicy, Field: FieldRepository, Value: key, Via: KindSnapshotSchedule}}
+	case KindMaintenance:
+		return []Lookup{{Kind: woken, Field: FieldRepository, Value: Repository(ref)}}
 	case KindRepository, KindClusterRepository:
 		return []Lookup{{Kind: woken, Field: FieldRepository, Value: key}}
 	default:
@@ -128,7 +132,7 @@ func OfPolicy(woken Kind, namespace, name string) []Lookup {
 			{Kind: woken, Field: FieldPolicy, Value: Named(namespace, name)},
 			{Kind: woken, Field: FieldPolicy, Value: selects(namespace)},
 		}
-	case KindRepository, KindClusterRepository, KindSnapshotPolicy, KindSnapshotReplication:
+	case KindRepository, KindClusterRepository, KindSnapshotPolicy, KindSnapshotReplication, KindMaintenance:
 		return nil
 	default:
 		return nil
