@@ -20,6 +20,7 @@ import (
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/logs"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/restore"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/retention"
+	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/run"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshot"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshots"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/status"
@@ -56,7 +57,7 @@ func New(env *cli.Env) *cobra.Command {
 	})
 	root.AddCommand(
 		snapshot.New(env), snapshots.New(env), ackdeletion.New(env), suspend.New(env), suspend.NewResume(env), status.New(env),
-		retention.New(env), restore.New(env), logs.New(env),
+		retention.New(env), restore.New(env), logs.New(env), run.NewMaintenance(env), run.NewReplication(env),
 	)
 	return root
 }
