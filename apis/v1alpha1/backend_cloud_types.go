@@ -14,8 +14,7 @@ type S3Backend struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Prefix string `json:"prefix,omitempty"`
-	// endpoint as host or host:port; Amazon's where it is left out. A leading https:// is dropped, and so is http:// where
-	// tls.disableTls is true.
+	// endpoint as host or host:port; Amazon's where it is left out. A leading https:// is dropped.
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^(https?://)?([^][/?#@:[:space:]]+|[[][0-9A-Fa-f:.]+[]])(:[0-9]{1,5})?$')",message="endpoint must be host or host:port, without a path; use prefix for a path below the bucket, and tls.disableTls for plain HTTP"
 	// +optional
@@ -27,7 +26,7 @@ type S3Backend struct {
 	// tls settings of the connection.
 	// +optional
 	TLS *S3TLS `json:"tls,omitempty"`
-	// auth to the store. Keys of the Secret: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, optionally, AWS_SESSION_TOKEN.
+	// auth to the store. Keys of the Secret: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN (optional).
 	// +optional
 	Auth *BackendAuth `json:"auth,omitempty"`
 }
@@ -91,7 +90,7 @@ type GCSBackend struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Prefix string `json:"prefix,omitempty"`
-	// auth to the store. Key of the Secret: KOPIA_GCS_CREDENTIALS, the service account's JSON.
+	// auth to the store. Key of the Secret: KOPIA_GCS_CREDENTIALS.
 	// +optional
 	Auth *BackendAuth `json:"auth,omitempty"`
 }

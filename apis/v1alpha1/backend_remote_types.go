@@ -62,8 +62,7 @@ type GDriveBackend struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	FolderID string `json:"folderId"`
-	// credentialsSecretRef names the Secret with the service account's JSON under the key KOPIA_GDRIVE_CREDENTIALS. Google's
-	// credentials of the mover's environment are used where it is left out.
+	// credentialsSecretRef names the Secret with the key KOPIA_GDRIVE_CREDENTIALS. Left out, the mover's environment has them.
 	// +optional
 	CredentialsSecretRef *SecretRef `json:"credentialsSecretRef,omitempty"`
 }

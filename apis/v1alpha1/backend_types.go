@@ -6,31 +6,31 @@ package v1alpha1
 // Backend is where a repository is stored: exactly one of its fields is set.
 // +kubebuilder:validation:XValidation:rule="(has(self.s3) ? 1 : 0) + (has(self.azure) ? 1 : 0) + (has(self.gcs) ? 1 : 0) + (has(self.b2) ? 1 : 0) + (has(self.filesystem) ? 1 : 0) + (has(self.sftp) ? 1 : 0) + (has(self.webDav) ? 1 : 0) + (has(self.rclone) ? 1 : 0) + (has(self.gdrive) ? 1 : 0) == 1",message="backend must have exactly one of s3, azure, gcs, b2, filesystem, sftp, webDav, rclone, gdrive"
 type Backend struct {
-	// s3 keeps the repository in a bucket of an S3-compatible store.
+	// s3 is a bucket of an S3-compatible store.
 	// +optional
 	S3 *S3Backend `json:"s3,omitempty"`
-	// azure keeps the repository in a container of Azure Blob Storage.
+	// azure is a container of Azure Blob Storage.
 	// +optional
 	Azure *AzureBackend `json:"azure,omitempty"`
-	// gcs keeps the repository in a bucket of Google Cloud Storage.
+	// gcs is a bucket of Google Cloud Storage.
 	// +optional
 	GCS *GCSBackend `json:"gcs,omitempty"`
-	// b2 keeps the repository in a bucket of Backblaze B2.
+	// b2 is a bucket of Backblaze B2.
 	// +optional
 	B2 *B2Backend `json:"b2,omitempty"`
-	// filesystem keeps the repository in a folder of a volume.
+	// filesystem is a folder of a volume.
 	// +optional
 	Filesystem *FilesystemBackend `json:"filesystem,omitempty"`
-	// sftp keeps the repository in a folder of an SSH server.
+	// sftp is a folder of an SSH server.
 	// +optional
 	SFTP *SFTPBackend `json:"sftp,omitempty"`
-	// webDav keeps the repository in a folder of a WebDAV server.
+	// webDav is a folder of a WebDAV server.
 	// +optional
 	WebDAV *WebDAVBackend `json:"webDav,omitempty"`
-	// rclone keeps the repository behind a remote of rclone.
+	// rclone is a remote of rclone.
 	// +optional
 	Rclone *RcloneBackend `json:"rclone,omitempty"`
-	// gdrive keeps the repository in a folder of Google Drive; kopia calls it experimental.
+	// gdrive is a folder of Google Drive; kopia calls it experimental.
 	// +optional
 	GDrive *GDriveBackend `json:"gdrive,omitempty"`
 }
@@ -42,8 +42,8 @@ type FilesystemBackend struct {
 	// +kubebuilder:validation:MaxLength=4096
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)') && self.size() > 1",message="path must be absolute, below /, and must not have .. in it"
 	Path string `json:"path"`
-	// volume that holds the repository. Left out, path is a directory of the node (hostPath), which needs the Namespace
-	// annotation kopiur.home-operations.com/privileged-movers.
+	// volume of the repository. Left out, path is on the node (hostPath), which needs the Namespace annotation
+	// kopiur.home-operations.com/privileged-movers.
 	// +optional
 	Volume *RepositoryVolume `json:"volume,omitempty"`
 }

@@ -67,7 +67,7 @@ type CacheSpec struct {
 // InheritSecurityContextFrom names the pod whose user and groups the mover takes over: exactly one of its fields is set.
 // +kubebuilder:validation:XValidation:rule="(has(self.workloadSelector) ? 1 : 0) + (has(self.pvcConsumer) ? 1 : 0) + (has(self.snapshot) ? 1 : 0) == 1",message="inheritSecurityContextFrom must have exactly one of workloadSelector, pvcConsumer, snapshot"
 type InheritSecurityContextFrom struct {
-	// workloadSelector takes over user and groups of a running pod that it selects.
+	// workloadSelector selects a running pod.
 	// +optional
 	WorkloadSelector *WorkloadSelector `json:"workloadSelector,omitempty"`
 	// pvcConsumer takes over user and groups of the pod that mounts the claim to back up.
@@ -118,8 +118,7 @@ type MoverSpec struct {
 	// takes. It needs the Namespace annotation kopiur.home-operations.com/privileged-movers.
 	// +optional
 	PrivilegedMode *bool `json:"privilegedMode,omitempty"`
-	// inheritSecurityContextFrom names the pod whose user and groups the mover takes over. What securityContext and
-	// podSecurityContext set themselves wins over it.
+	// inheritSecurityContextFrom names the pod whose user and groups the mover takes over where its own contexts set none.
 	// +optional
 	InheritSecurityContextFrom *InheritSecurityContextFrom `json:"inheritSecurityContextFrom,omitempty"`
 	// ttlSecondsAfterFinished is how long the finished Job stays, 3600 where it is left out.
