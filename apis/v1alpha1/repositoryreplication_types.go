@@ -111,6 +111,27 @@ type RepositoryReplicationStatus struct {
 	// nextScheduledAt is when the next copy is due.
 	// +optional
 	NextScheduledAt string `json:"nextScheduledAt,omitempty"`
+	// schedule that nextScheduledAt was computed by.
+	// +optional
+	Schedule string `json:"schedule,omitempty"`
+	// blobsTotal and bytesTotal is what the source held at the last successful copy; the destination holds it too.
+	// +optional
+	BlobsTotal *int64 `json:"blobsTotal,omitempty"`
+	// bytesTotal belongs to blobsTotal.
+	// +optional
+	BytesTotal *int64 `json:"bytesTotal,omitempty"`
+	// blobsExtra were at the destination only then, and were left there.
+	// +optional
+	BlobsExtra *int64 `json:"blobsExtra,omitempty"`
+	// progress of the mover that copies; absent while none does. Files are blobs here.
+	// +optional
+	Progress *Progress `json:"progress,omitempty"`
+	// consecutiveFailures since the last successful copy.
+	// +optional
+	ConsecutiveFailures int32 `json:"consecutiveFailures,omitempty"`
+	// resolvedCredentialVersion is opaque: a copy that failed for good is tried again when it changes.
+	// +optional
+	ResolvedCredentialVersion string `json:"resolvedCredentialVersion,omitempty"`
 	// manualRun that was asked for last.
 	// +optional
 	ManualRun *ManualRun `json:"manualRun,omitempty"`

@@ -2500,6 +2500,26 @@ func (in *RepositoryReplicationStatus) DeepCopyInto(out *RepositoryReplicationSt
 		*out = new(int64)
 		**out = **in
 	}
+	if in.BlobsTotal != nil {
+		in, out := &in.BlobsTotal, &out.BlobsTotal
+		*out = new(int64)
+		**out = **in
+	}
+	if in.BytesTotal != nil {
+		in, out := &in.BytesTotal, &out.BytesTotal
+		*out = new(int64)
+		**out = **in
+	}
+	if in.BlobsExtra != nil {
+		in, out := &in.BlobsExtra, &out.BlobsExtra
+		*out = new(int64)
+		**out = **in
+	}
+	if in.Progress != nil {
+		in, out := &in.Progress, &out.Progress
+		*out = new(Progress)
+		**out = **in
+	}
 	if in.ManualRun != nil {
 		in, out := &in.ManualRun, &out.ManualRun
 		*out = new(ManualRun)

@@ -16,7 +16,7 @@ import (
 // Pending is something an object asks for that this release does not carry out. The schema has it, so that manifests
 // apply; it is never dropped in silence.
 type Pending struct {
-	// Path of the field, "" where the whole kind is meant.
+	// Path of the field.
 	Path string
 	// Instead says what happens, or does not, in its place.
 	Instead string
@@ -27,20 +27,13 @@ type Pending struct {
 
 // Message is one sentence for conditions, events and warnings.
 func (p Pending) Message() string {
-	if p.Path == "" {
-		return p.Instead
-	}
 	return fmt.Sprintf("%s is not carried out by this version: %s", p.Path, p.Instead)
 }
 
 // NotYetSupported lists what this release does not carry out of an object, what blocks first. A field that holds its
 // default asks for nothing.
 func NotYetSupported(obj runtime.Object) []Pending {
-	kind := kindOf(obj)
-	rules := pendingFields[kind]
-	if whole, ok := pendingKinds[kind]; ok {
-		return []Pending{{Instead: whole, Blocks: true}}
-	}
+	rules := pendingFields[kindOf(obj)]
 	if len(rules) == 0 {
 		return nil
 	}

@@ -3,12 +3,6 @@
 
 package validation
 
-// pendingKinds are carried out by no reconciler of this version. Each text says what goes on without it.
-var pendingKinds = map[string]string{
-	"RepositoryReplication": "this version of Kopiur does not copy repositories: the destination is left as it is; until it does, copy the store with kopia " +
-		"repository sync-to, or with the store's own replication",
-}
-
 // noInherited is for movers of no application.
 const noInherited = "set securityContext and podSecurityContext instead"
 
@@ -33,6 +27,10 @@ var pendingFields = map[string][]pendingField{
 	"Repository":        repositoryPending(),
 	"ClusterRepository": repositoryPending(),
 	"Maintenance":       upkeepPending("spec.mover"),
+	"RepositoryReplication": {
+		{path: "spec.mover.cache.mode", only: []any{"Persistent"}, instead: "the cache lives as long as the pod"},
+		{path: "spec.verify", instead: "the copy is not verified; now and then, restore from a repository that is read from there"},
+	},
 	"SnapshotPolicy": {
 		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
 	},

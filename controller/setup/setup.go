@@ -40,8 +40,8 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/maintenance"
 	"github.com/kopiur/kopiur/controller/internal/metrics"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
-	"github.com/kopiur/kopiur/controller/internal/notyet"
 	"github.com/kopiur/kopiur/controller/internal/projection"
+	"github.com/kopiur/kopiur/controller/internal/replication"
 	"github.com/kopiur/kopiur/controller/internal/repository"
 	"github.com/kopiur/kopiur/controller/internal/restore"
 	"github.com/kopiur/kopiur/controller/internal/snapshot"
@@ -95,7 +95,7 @@ type Options struct {
 var reconcilers = []func(ctrl.Manager, deps.Deps) error{
 	deletion.Setup,
 	maintenance.Setup,
-	notyet.Setup,
+	replication.Setup,
 	repository.Setup,
 	restore.Setup,
 	snapshot.Setup,
@@ -111,6 +111,7 @@ func gauges() []metrics.Source {
 		repository.Gauges(),
 		deletion.Gauges(),
 		maintenance.Gauges(),
+		replication.Gauges(),
 		snapshotpolicy.Gauges(),
 	}
 }

@@ -65,22 +65,26 @@ func Writable(r moverjob.Repository) Verdict {
 	return open(kopiurv1.ReasonSucceeded, "%s may be written", r.Ref)
 }
 
-// Maintenance reports whether a repository may be maintained now. It is the one use that slowness does not hold back: a
-// repository whose connects take too long needs nothing more than maintenance, and gets slower without it.
+// Maintenance reports whether a repository may be maintained now. It is the one use, with copying, that slowness does not
+// hold back: a repository whose connects take too long needs nothing more than maintenance, and gets slower without it.
 func Maintenance(name string, r *moverjob.Repository) Verdict {
+	if r != nil {
+		if w := Writable(*r); !w.Open {
+			return w
+		}
+	}
+	return Readable(name, r)
+}
+
+// Readable is Maintenance for what only reads: slow is not down, and a copy of a slow repository is worth having.
+func Readable(name string, r *moverjob.Repository) Verdict {
 	v := Repository(name, r, true)
-	if r == nil {
-		return v
-	}
-	if w := Writable(*r); !w.Open {
-		return w
-	}
-	if v.Open || r.Spec.Suspend || r.Status.Phase != kopiurv1.RepositoryDegraded || r.Status.UniqueID == "" {
+	if r == nil || v.Open || r.Spec.Suspend || r.Status.Phase != kopiurv1.RepositoryDegraded || r.Status.UniqueID == "" {
 		return v
 	}
 	for _, c := range r.Status.Conditions {
 		if c.Type == kopiurv1.ConditionReady && (c.Reason == kopiurv1.ReasonBootstrapDeadlineExceeded || c.Reason == kopiurv1.ReasonProbeDeadlineExceeded) {
-			return open(kopiurv1.ReasonSucceeded, "%s is slow, which maintenance is for", r.Ref)
+			return open(kopiurv1.ReasonSucceeded, "%s is slow, and not out of reach", r.Ref)
 		}
 	}
 	return v

@@ -35,6 +35,8 @@ func find(ctx context.Context, c client.Reader, kind mapper.Kind, field, value s
 		list = &kopiurv1.SnapshotReplicationList{}
 	case mapper.KindMaintenance:
 		list = &kopiurv1.MaintenanceList{}
+	case mapper.KindRepositoryReplication:
+		list = &kopiurv1.RepositoryReplicationList{}
 	default:
 		return nil, fmt.Errorf("find %s: no such kind", kind)
 	}

@@ -71,6 +71,8 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&corev1.PersistentVolumeClaim{}, mapper.FieldDataSource, keys(mapper.ClaimDataSource)},
 		{&kopiurv1.Maintenance{}, mapper.FieldRepository, keys(mapper.MaintenanceRepository)},
 		{&kopiurv1.Maintenance{}, mapper.FieldAwaits, keys(mapper.MaintenanceAwaits)},
+		{&kopiurv1.RepositoryReplication{}, mapper.FieldRepository, keys(mapper.ReplicationRepository)},
+		{&kopiurv1.RepositoryReplication{}, mapper.FieldAwaits, keys(mapper.ReplicationAwaits)},
 	} {
 		if err := ix.IndexField(ctx, f.obj, f.field, f.keys); err != nil {
 			return fmt.Errorf("index %T by %s: %w", f.obj, f.field, err)

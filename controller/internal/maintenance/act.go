@@ -141,7 +141,7 @@ func (r *Reconciler) let(ctx context.Context, w decide.World, past []batchv1.Job
 		if err != nil {
 			return 0, err
 		}
-		if !over(job) {
+		if !moverjob.Over(job) {
 			after = settle
 			out := moverjob.Decide(job, pods, moverjob.StartupDeadline(w.Maintenance.Spec.FailurePolicy), r.ServerClock.Now())
 			if out.State == moverjob.Wedged {

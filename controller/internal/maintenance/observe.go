@@ -41,7 +41,7 @@ func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.Maintenance) (de
 		return w, past, nil
 	}
 	for i := range past {
-		if !over(&past[i]) {
+		if !moverjob.Over(&past[i]) {
 			// Its turn was edited away. It ends by itself, and nothing starts beside it.
 			w.Held = "Job " + past[i].Namespace + "/" + past[i].Name
 		}
@@ -145,15 +145,6 @@ func (r *Reconciler) observeStart(ctx context.Context, w *decide.World, t decide
 func managed(m *kopiurv1.Maintenance, repo moverjob.Repository) bool {
 	ref := metav1.GetControllerOf(m)
 	return ref != nil && ref.UID == repo.UID
-}
-
-func over(job *batchv1.Job) bool {
-	for _, c := range job.Status.Conditions {
-		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
 }
 
 func alive(pods []corev1.Pod) bool {

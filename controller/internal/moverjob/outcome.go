@@ -92,7 +92,7 @@ func Decide(job *batchv1.Job, pods []corev1.Pod, startup time.Duration, now time
 		reason = failed.Reason
 	}
 	complete := condition(job, batchv1.JobComplete) != nil || condition(job, batchv1.JobSuccessCriteriaMet) != nil
-	o.Terminal = condition(job, batchv1.JobComplete) != nil || condition(job, batchv1.JobFailed) != nil
+	o.Terminal = Over(job)
 
 	last := lastResult(pods)
 	if last != nil {
@@ -292,6 +292,11 @@ func lastWords(pods []corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// Over reports whether a Job has ended, in one way or the other.
+func Over(job *batchv1.Job) bool {
+	return condition(job, batchv1.JobComplete) != nil || condition(job, batchv1.JobFailed) != nil
 }
 
 func condition(job *batchv1.Job, t batchv1.JobConditionType) *batchv1.JobCondition {

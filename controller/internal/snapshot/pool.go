@@ -21,14 +21,9 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/decide/slots"
+	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 )
-
-// pooled are the operations that use a repository's bandwidth. Maintenance, deletion and verification are outside: what
-// cures an overloaded repository must not queue behind what overloads it.
-var pooled = map[string]bool{
-	"snapshot": true, "streamSnapshot": true, "restore": true, "streamRestore": true, "replicate": true, "migrate": true,
-}
 
 // pool counts the runs. What it counts is in the cache; it remembers only whom it has let in until the cache shows that,
 // because several Snapshots ask at the same time. A process that is killed in between loses nothing: none of those has
@@ -103,7 +98,7 @@ func observeRuns(ctx context.Context, c client.Reader) ([]slots.Run, map[types.U
 		j := &jobs.Items[i]
 		owner := types.UID(j.Labels[kopiurv1.LabelOwnerUID])
 		there[j.Namespace+"/"+j.Name] = true
-		if !running(j) || seen[owner] {
+		if !gates.Occupies(j) || seen[owner] {
 			continue
 		}
 		seen[owner] = true
@@ -168,26 +163,13 @@ func waitsForPolicy(s *kopiurv1.Snapshot) bool {
 	return false
 }
 
-// running reports whether a Job uses its repository now.
-func running(j *batchv1.Job) bool {
-	if !pooled[j.Labels[kopiurv1.LabelOperation]] || j.Spec.Suspend != nil && *j.Spec.Suspend {
-		return false
-	}
-	for _, c := range j.Status.Conditions {
-		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True" {
-			return false
-		}
-	}
-	return true
-}
-
 // freed wakes the first of those that wait, when a Job or a Snapshot gives back its slot.
 func (r *Reconciler) freed() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	holds := func(o client.Object) bool {
 		switch o := o.(type) {
 		case *batchv1.Job:
-			return running(o)
+			return gates.Occupies(o)
 		case *kopiurv1.Snapshot:
 			return !o.Status.Phase.Terminal() && active(o)
 		}

@@ -111,7 +111,7 @@ func (r *Reconciler) tidy(ctx context.Context, w decide.World, before kopiurv1.S
 		if before.Run != nil && job.Name == decide.JobName(o, *before.Run) || job.DeletionTimestamp != nil {
 			continue
 		}
-		if over(job) {
+		if moverjob.Over(job) {
 			if err := moverjob.Retire(ctx, r.Client, r.Writes, job, ttl); err != nil {
 				return err //nolint:wrapcheck // says what it did
 			}

@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -111,48 +109,9 @@ func (r *Reconciler) observeGates(ctx context.Context, w *decide.World) error {
 		}
 	}
 	w.Gates = append(w.Gates, decide.Gate{Condition: kopiurv1.ConditionMoverPermitted, Verdict: v})
-	slot, err := r.slot(ctx, *w)
+	slot, err := gates.Slot(ctx, r.Client, *w.Source, r.MaxConcurrentJobs)
 	w.Gates = append(w.Gates, decide.Gate{Condition: kopiurv1.ConditionRepositorySlotAvailable, Verdict: slot})
 	return err
-}
-
-// pooled are the operations that use a repository's bandwidth.
-var pooled = map[string]bool{
-	"snapshot": true, "streamSnapshot": true, "restore": true, "streamRestore": true, "replicate": true, "migrate": true,
-}
-
-// slot counts the movers at work. A run reads from the source for hours, and waits for its turn there as a backup does.
-func (r *Reconciler) slot(ctx context.Context, w decide.World) (gates.Verdict, error) {
-	limit := 0
-	if c := w.Source.Spec.Concurrency; c != nil {
-		limit = int(c.MaxConcurrentJobs)
-	}
-	if limit == 0 && r.MaxConcurrentJobs == 0 {
-		return gates.Verdict{Open: true, Reason: kopiurv1.ReasonSucceeded, Message: "no limit is set"}, nil
-	}
-	var jobs batchv1.JobList
-	if err := r.Client.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {
-		return gates.Verdict{}, fmt.Errorf("list the movers: %w", err)
-	}
-	here, all := 0, 0
-	for i := range jobs.Items {
-		j := &jobs.Items[i]
-		if !pooled[j.Labels[kopiurv1.LabelOperation]] || over(j) || j.Spec.Suspend != nil && *j.Spec.Suspend {
-			continue
-		}
-		all++
-		if j.Labels[kopiurv1.LabelRepositoryUID] == string(w.Source.UID) {
-			here++
-		}
-	}
-	switch {
-	case limit > 0 && here >= limit:
-		return gates.Verdict{Reason: kopiurv1.ReasonWaitingForSlot, Message: fmt.Sprintf("%s allows %d at a time (concurrency.maxConcurrentJobs)", w.Source.Ref, limit)}, nil
-	case r.MaxConcurrentJobs > 0 && all >= r.MaxConcurrentJobs:
-		return gates.Verdict{Reason: kopiurv1.ReasonWaitingForSlot, Message: fmt.Sprintf("the controller allows %d at a time in the whole cluster (maxConcurrentJobs)", r.MaxConcurrentJobs)}, nil
-	default:
-		return gates.Verdict{Open: true, Reason: kopiurv1.ReasonSucceeded, Message: "fewer movers are at work than may be"}, nil
-	}
 }
 
 // observeJob reads the Job of the present part. One that the cache does not have is looked for past it: a second one
@@ -188,13 +147,4 @@ func (r *Reconciler) observeLog(ctx context.Context, w *decide.World) {
 		return
 	}
 	w.Tail = tail
-}
-
-func over(job *batchv1.Job) bool {
-	for _, c := range job.Status.Conditions {
-		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
-			return true
-		}
-	}
-	return false
 }

@@ -85,6 +85,10 @@ func Succeed(c Call) Play {
 			Mode: op.Maintain.Mode, Owner: c.Spec.Repository.Username + "@" + c.Spec.Repository.Hostname,
 			ReclaimedBytes: 1 << 20, ReclaimedBlobs: 3, IndexBlobCount: 2,
 		}
+	case op.Replicate != nil:
+		r.Replicate = &work.ReplicateResult{
+			UniqueID: c.Spec.Repository.ExpectedUniqueID, BlobsTotal: 7, BytesTotal: 7 << 20, BlobsCopied: 5, BytesCopied: 5 << 20,
+		}
 	case op.Restore != nil:
 		r.Restore = &work.RestoreResult{SnapshotID: op.Restore.SnapshotID, FilesRestored: 3, DirsRestored: 1, BytesRestored: 4096, Ownership: work.Ownership{Applied: 4}}
 	}
@@ -110,7 +114,7 @@ func Fail(c Call, code work.Code, message string) Play {
 	p.Result.Code, p.Result.Message = code, message
 	p.Result.Bootstrap, p.Result.Snapshot, p.Result.Resolve, p.Result.Restore = nil, nil, nil, nil
 	p.Result.Pin, p.Result.Delete, p.Result.Verify, p.Result.Maintain = nil, nil, nil, nil
-	p.Result.StreamRestore = nil
+	p.Result.StreamRestore, p.Result.Replicate = nil, nil
 	return p
 }
 

@@ -284,6 +284,17 @@ func MaintenanceAwaits(m *kopiurv1.Maintenance) []string {
 	return awaits(m.Status.Conditions, m.Namespace, m.Status.Failure != nil)
 }
 
+// ReplicationRepository is the repository that a RepositoryReplication copies.
+func ReplicationRepository(r *kopiurv1.RepositoryReplication) []string {
+	return []string{Repository(r.Spec.SourceRef.In(r.Namespace))}
+}
+
+// ReplicationAwaits are the kinds that a RepositoryReplication waits for, with its namespace. One that failed is tried
+// again when its credentials change.
+func ReplicationAwaits(r *kopiurv1.RepositoryReplication) []string {
+	return awaits(r.Status.Conditions, r.Namespace, r.Status.Failure != nil)
+}
+
 // RestoreAwaits are the kinds that a Restore waits for, with its namespace. Failed ones are among them: they reopen when
 // their credentials change.
 func RestoreAwaits(r *kopiurv1.Restore) []string {

@@ -52,7 +52,8 @@ const (
 	KindSnapshotSchedule  Kind = "SnapshotSchedule"
 	KindMaintenance       Kind = "Maintenance"
 
-	KindSnapshotReplication Kind = "SnapshotReplication"
+	KindRepositoryReplication Kind = "RepositoryReplication"
+	KindSnapshotReplication   Kind = "SnapshotReplication"
 )
 
 // Lookup asks one index: which objects of Kind have Value in Field? Via, where it is set, asks on with every answer.
@@ -83,7 +84,7 @@ func OfCore(woken Kind, kind, namespace, name string) []Lookup {
 		default:
 			return nil
 		}
-	case KindSnapshotReplication, KindMaintenance:
+	case KindSnapshotReplication, KindMaintenance, KindRepositoryReplication:
 		return []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
 	case KindSnapshot, KindRestore:
 		out := []Lookup{{Kind: woken, Field: FieldAwaits, Value: anyIn(kind, namespace)}}
@@ -111,7 +112,7 @@ func OfRepository(woken Kind, ref kopiurv1.RepositoryRef) []Lookup {
 		}
 	case KindSnapshotSchedule:
 		return []Lookup{{Kind: KindSnapshotPolicy, Field: FieldRepository, Value: key, Via: KindSnapshotSchedule}}
-	case KindMaintenance:
+	case KindMaintenance, KindRepositoryReplication:
 		return []Lookup{{Kind: woken, Field: FieldRepository, Value: Repository(ref)}}
 	case KindRepository, KindClusterRepository:
 		return []Lookup{{Kind: woken, Field: FieldRepository, Value: key}}
@@ -132,7 +133,7 @@ func OfPolicy(woken Kind, namespace, name string) []Lookup {
 			{Kind: woken, Field: FieldPolicy, Value: Named(namespace, name)},
 			{Kind: woken, Field: FieldPolicy, Value: selects(namespace)},
 		}
-	case KindRepository, KindClusterRepository, KindSnapshotPolicy, KindSnapshotReplication, KindMaintenance:
+	case KindRepository, KindClusterRepository, KindSnapshotPolicy, KindSnapshotReplication, KindMaintenance, KindRepositoryReplication:
 		return nil
 	default:
 		return nil
