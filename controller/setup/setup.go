@@ -220,6 +220,9 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 	if err := mgr.Add(&leftover.Sweeper{Client: d.Client, Live: d.Live, Clock: clock.RealClock{}, Namespaces: o.WatchNamespaces}); err != nil {
 		return fmt.Errorf("set up kopiur: %w", err)
 	}
+	if err := mgr.Add(&maintenance.Sweeper{Client: d.Client, Live: d.Live, Clock: clock.RealClock{}, Namespace: o.Namespace}); err != nil {
+		return fmt.Errorf("set up kopiur: %w", err)
+	}
 	for _, add := range reconcilers {
 		if err := add(mgr, d); err != nil {
 			return fmt.Errorf("set up kopiur: %w", err)

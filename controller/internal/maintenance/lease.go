@@ -62,7 +62,7 @@ func (r *Reconciler) acquire(ctx context.Context, repo moverjob.Repository, hold
 		return &have, "", nil
 	}
 	if was != "" {
-		held, err := r.holds(ctx, &have)
+		held, err := holds(ctx, r.Live, &have, r.Clock.Now())
 		if err != nil {
 			return nil, "", err
 		}
@@ -132,8 +132,8 @@ func (r *Reconciler) outlived(ctx context.Context, holder string) (bool, error) 
 
 // holds reports whether the Job that a Lease names as its holder, or a pod of it, is still there, or may be about to come.
 // It asks past the cache.
-func (r *Reconciler) holds(ctx context.Context, l *coordinationv1.Lease) (bool, error) {
-	if decide.Taking(l, r.Clock.Now()) {
+func holds(ctx context.Context, live client.Reader, l *coordinationv1.Lease, now time.Time) (bool, error) {
+	if decide.Taking(l, now) {
 		return true, nil
 	}
 	holder := holderOf(l)
@@ -142,14 +142,14 @@ func (r *Reconciler) holds(ctx context.Context, l *coordinationv1.Lease) (bool, 
 		return true, nil // nobody of us: it stays until somebody deletes it
 	}
 	var job batchv1.Job
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &job)
+	err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &job)
 	if err == nil {
 		return true, nil
 	}
 	if !apierrors.IsNotFound(err) {
 		return false, fmt.Errorf("get job %s: %w", holder, err)
 	}
-	pods, err := podsOf(ctx, r.Live, namespace, name)
+	pods, err := podsOf(ctx, live, namespace, name)
 	return alive(pods), err
 }
 

@@ -16,11 +16,13 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/maintenance"
+	"github.com/kopiur/kopiur/controller/internal/maintenance"
 	"github.com/kopiur/kopiur/controller/internal/testenv"
 )
 
@@ -320,6 +322,42 @@ func TestAPodThatOutlivesItsJob(t *testing.T) {
 	l.until(l.child, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonMaintained)
 	l.settled()
 	assert.Len(t, l.runs(), 2)
+}
+
+// TestLeasesThatNobodyHolds go with the sweep: of a repository that is gone nobody would take them. One whose Job or pod is
+// there, or may come, or that is not ours, stays.
+func TestLeasesThatNobodyHolds(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	now := l.clock.Now()
+	lease := func(name, holder string, written time.Time) {
+		x := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: l.Namespace, Name: name,
+			Labels: map[string]string{kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue, kopiurv1.LabelComponent: kopiurv1.ComponentMaintenance},
+		}}
+		x.Spec.HolderIdentity, x.Spec.RenewTime = &holder, new(metav1.NewMicroTime(written))
+		if name == "elections" {
+			x.Labels = nil
+		}
+		require.NoError(t, l.Client.Create(t.Context(), x))
+	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: "m-there"}}
+	job.Spec.Template.Spec = corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "mover", Image: "mover"}}}
+	require.NoError(t, l.Client.Create(t.Context(), job))
+	lease("abandoned", l.Namespace+"/m-gone", now.Add(-time.Hour))
+	lease("held", l.Namespace+"/m-there", now.Add(-time.Hour))
+	lease("taking", l.Namespace+"/m-soon", now)
+	lease("by-hand", "ops", now.Add(-time.Hour))
+	lease("elections", l.Namespace+"/m-gone", now.Add(-time.Hour))
+	s := &maintenance.Sweeper{Client: l.Permitted(), Live: l.Permitted(), Clock: testclock.NewFakeClock(now), Namespace: l.Namespace}
+	n, err := s.Sweep(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, n)
+	var left []string
+	for _, x := range l.leases() {
+		left = append(left, x.Name)
+	}
+	assert.ElementsMatch(t, []string{"held", "taking", "by-hand", "elections"}, left)
 }
 
 // C-7: TestAForeignOwner: the run is left to it, the holder is named, and the turn does not come back; Force takes it over.

@@ -67,14 +67,14 @@ func parameters(s kopiurv1.RepositorySpec) *work.Parameters {
 
 // ownership takes the maintenance over from whoever has it when this repository is connected to for the first time: an
 // owner from before is most often a pod that is long gone, to which the maintenance would be left for ever (acceptance
-// C-6, C-7). Later on it is never taken by a look, and never at all where other clusters have names of their own in this
-// repository.
+// C-6, C-7). Later on it is never taken by a look. Where other clusters have names of their own in this repository, only
+// one that has no owner, or this very client, is registered: another owner may be another cluster.
 func ownership(s kopiurv1.RepositorySpec, st kopiurv1.RepositoryStatus) *work.OwnerRule {
-	alone := s.IdentityDefaults == nil || s.IdentityDefaults.Cluster == ""
-	if !alone || st.MaintenanceOwner != nil || s.Mode == kopiurv1.ModeReadOnly {
+	if st.MaintenanceOwner != nil || s.Mode == kopiurv1.ModeReadOnly {
 		return nil
 	}
-	return &work.OwnerRule{Anyone: true}
+	alone := s.IdentityDefaults == nil || s.IdentityDefaults.Cluster == ""
+	return &work.OwnerRule{Anyone: alone}
 }
 
 // seconds of a duration; one that admission would have refused is left alone.

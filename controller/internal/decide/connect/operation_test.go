@@ -82,11 +82,11 @@ func TestOwnership(t *testing.T) {
 		status status
 		want   *work.OwnerRule
 	}{
-		"from anyone at the first connect":           {spec{}, status{}, &work.OwnerRule{Anyone: true}},
-		"of a repository that another release knows": {spec{}, status{UniqueID: "aa"}, &work.OwnerRule{Anyone: true}},
-		"from nobody at a later look":                {spec{}, status{MaintenanceOwner: &kopiurv1.RegisteredOwner{Owner: "somebody@else"}}, nil},
-		"from nobody where clusters share it":        {shared, status{}, nil},
-		"from nobody where nothing is written":       {spec{Mode: kopiurv1.ModeReadOnly}, status{}, nil},
+		"from anyone at the first connect":                {spec{}, status{}, &work.OwnerRule{Anyone: true}},
+		"of a repository that another release knows":      {spec{}, status{UniqueID: "aa"}, &work.OwnerRule{Anyone: true}},
+		"from nobody at a later look":                     {spec{}, status{MaintenanceOwner: &kopiurv1.RegisteredOwner{Owner: "somebody@else"}}, nil},
+		"from nobody but oneself where clusters share it": {shared, status{}, &work.OwnerRule{}},
+		"from nobody where nothing is written":            {spec{Mode: kopiurv1.ModeReadOnly}, status{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
