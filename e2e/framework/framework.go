@@ -156,6 +156,10 @@ func conditionsOf(o client.Object) []metav1.Condition {
 		return v.Status.Conditions
 	case *kopiurv1.Restore:
 		return v.Status.Conditions
+	case *kopiurv1.Maintenance:
+		return v.Status.Conditions
+	case *kopiurv1.RepositoryReplication:
+		return v.Status.Conditions
 	default:
 		return nil
 	}
