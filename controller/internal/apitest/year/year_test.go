@@ -72,7 +72,8 @@ func newYear(t *testing.T) *year {
 		Backend:    kopiurv1.Backend{S3: &kopiurv1.S3Backend{Bucket: "backups"}},
 		Encryption: kopiurv1.Encryption{PasswordSecretRef: kopiurv1.SecretKeyRef{Name: "password"}},
 		// Nothing but what the year is about.
-		Health: &kopiurv1.HealthSpec{Probe: &kopiurv1.HealthProbe{Enabled: new(false)}},
+		Health:      &kopiurv1.HealthSpec{Probe: &kopiurv1.HealthProbe{Enabled: new(false)}},
+		Maintenance: &kopiurv1.RepositoryMaintenance{Enabled: new(false)},
 	}}
 	y.Mover(func(c testenv.Call) testenv.Play {
 		y.movers.add(c)
