@@ -6,6 +6,7 @@ package replication
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -108,7 +109,7 @@ func (r *Reconciler) observeLog(ctx context.Context, w *decide.World) {
 // observeSides reads what a mover needs of both sides where it would run, and who may let it.
 func (r *Reconciler) observeSides(ctx context.Context, w *decide.World) error {
 	o := w.Replication
-	version := ""
+	var versions []string
 	for _, repo := range []moverjob.Repository{*w.Source, decide.Replica(o, *w.Source)} {
 		creds, err := gates.CheckCredentials(ctx, r.Client, repo, o.Namespace)
 		if err != nil {
@@ -124,9 +125,9 @@ func (r *Reconciler) observeSides(ctx context.Context, w *decide.World) error {
 			w.CredentialVersion = ""
 			return nil
 		}
-		version += creds.Version + ";"
+		versions = append(versions, creds.Version)
 	}
-	w.CredentialVersion = version
+	w.CredentialVersion = strings.Join(versions, ";")
 	if len(decide.Turns(o, r.Clock.Now())) == 0 {
 		return nil
 	}

@@ -130,7 +130,8 @@ func (r *Reconciler) observeSeed(ctx context.Context, s subject) (seeding, error
 	if err := r.observeSeedPrivileges(ctx, s, &w); err != nil {
 		return w, err
 	}
-	return w, r.observeSeedJobs(ctx, s, &w)
+	err = r.observeSeedJobs(ctx, s, &w)
+	return w, err
 }
 
 // observeSeedSource reads the source, as it is mounted at the new repository's home. A store without an object has no

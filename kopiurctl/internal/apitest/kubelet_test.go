@@ -64,7 +64,7 @@ func (w *world) kubelet() *kubelet {
 	at, ok := s.Listener.Addr().(*net.TCPAddr)
 	require.True(w.t, ok)
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}}
-	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(at.Port) //nolint:gosec // a port
+	node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(at.Port)
 	require.NoError(w.t, w.client.Status().Update(w.t.Context(), node))
 	k.node = node.Name
 	// Nothing here makes the account that every namespace has.

@@ -63,7 +63,8 @@ func Stream(ctx context.Context, c *cli.Cluster, pod *corev1.Pod, behind int, sa
 	defer body.Close()
 	n := 0
 	Copy(body, func(format string, args ...any) {
-		if n++; n > behind {
+		n++
+		if n > behind {
 			say(format, args...)
 		}
 	})

@@ -86,8 +86,10 @@ func TestWhenACopyStarts(t *testing.T) {
 		verdict replication.Verdict
 		reason  string
 	}{
-		"a new one waits for its first time": {given(func(w *replication.World) { w.Replication.Status = kopiurv1.RepositoryReplicationStatus{} }),
-			false, kopiurv1.ReplicationPending, replication.Ready, kopiurv1.ReasonReplicationScheduled},
+		"a new one waits for its first time": {
+			given(func(w *replication.World) { w.Replication.Status = kopiurv1.RepositoryReplicationStatus{} }),
+			false, kopiurv1.ReplicationPending, replication.Ready, kopiurv1.ReasonReplicationScheduled,
+		},
 		"before its time it rests":               {given(copied), false, kopiurv1.ReplicationSucceeded, replication.Ready, kopiurv1.ReasonReplicated},
 		"at its time it copies":                  {given(due), true, kopiurv1.ReplicationReplicating, replication.Progressing, kopiurv1.ReasonReplicating},
 		"asked for, it copies at once":           {given(request), true, kopiurv1.ReplicationReplicating, replication.Progressing, kopiurv1.ReasonReplicating},
@@ -97,10 +99,14 @@ func TestWhenACopyStarts(t *testing.T) {
 		"a source that is out of reach too":      {given(due, degraded(kopiurv1.ReasonBackendUnreachable)), false, kopiurv1.ReplicationPending, replication.Progressing, kopiurv1.ReasonWaitingForSourceRepository},
 		"slow is not down (C-3)":                 {given(due, degraded(kopiurv1.ReasonProbeDeadlineExceeded)), true, kopiurv1.ReplicationReplicating, replication.Progressing, kopiurv1.ReasonReplicating},
 		"a source that is only read will do":     {given(due, func(w *replication.World) { w.Source.Spec.Mode = kopiurv1.ModeReadOnly }), true, kopiurv1.ReplicationReplicating, replication.Progressing, kopiurv1.ReasonReplicating},
-		"a missing Secret is named (F-10)": {given(due, closed(kopiurv1.ConditionCredentialsAvailable, kopiurv1.ReasonMissingCredentialsSecret)),
-			false, kopiurv1.ReplicationPending, replication.Progressing, kopiurv1.ReasonMissingCredentialsSecret},
-		"a full repository is waited for": {given(due, closed(kopiurv1.ConditionRepositorySlotAvailable, kopiurv1.ReasonWaitingForSlot)),
-			false, kopiurv1.ReplicationPending, replication.Progressing, kopiurv1.ReasonWaitingForSlot},
+		"a missing Secret is named (F-10)": {
+			given(due, closed(kopiurv1.ConditionCredentialsAvailable, kopiurv1.ReasonMissingCredentialsSecret)),
+			false, kopiurv1.ReplicationPending, replication.Progressing, kopiurv1.ReasonMissingCredentialsSecret,
+		},
+		"a full repository is waited for": {
+			given(due, closed(kopiurv1.ConditionRepositorySlotAvailable, kopiurv1.ReasonWaitingForSlot)),
+			false, kopiurv1.ReplicationPending, replication.Progressing, kopiurv1.ReasonWaitingForSlot,
+		},
 		"what failed for good rests":         {given(failedBefore(false)), false, kopiurv1.ReplicationFailed, replication.Stalled, kopiurv1.ReasonReplicationFailed},
 		"until a Secret changes":             {given(failedBefore(false), func(w *replication.World) { w.CredentialVersion = "8" }), true, kopiurv1.ReplicationReplicating, replication.Progressing, kopiurv1.ReasonReplicating},
 		"or the spec":                        {given(failedBefore(false), func(w *replication.World) { w.Replication.Generation = 2 }), true, kopiurv1.ReplicationReplicating, replication.Progressing, kopiurv1.ReasonReplicating},

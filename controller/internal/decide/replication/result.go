@@ -98,7 +98,7 @@ func (w World) end(p *Plan, now time.Time, phase kopiurv1.RunPhase) {
 }
 
 // next pins the turn after this one. A schedule that cannot be read pins nothing: the next look says so.
-func (w World) next(p *Plan, now time.Time, pin func(due.Rule) due.Pin) {
+func (w World) next(p *Plan, pin func(due.Rule) due.Pin) {
 	p.Status.NextScheduledAt, p.Status.Schedule = "", ""
 	if r, err := rule(w); err == nil {
 		next := pin(r)
@@ -109,7 +109,7 @@ func (w World) next(p *Plan, now time.Time, pin func(due.Rule) due.Pin) {
 func (w World) succeeded(p Plan, now time.Time) Plan {
 	r := w.Outcome.Result
 	w.end(&p, now, kopiurv1.RunSucceeded)
-	w.next(&p, now, func(r due.Rule) due.Pin { return r.Next(now) })
+	w.next(&p, func(r due.Rule) due.Pin { return r.Next(now) })
 	st := &p.Status
 	at := r.EndTime
 	if at.IsZero() {
@@ -133,7 +133,7 @@ func (w World) failed(p Plan, now time.Time, class, message string) Plan {
 	if st.Failure == nil {
 		st.Failure = &kopiurv1.Failure{KopiaErrorClass: class, Message: work.Clip(message, maxMessage), RetryRecommended: true, Op: Operation}
 	}
-	w.next(&p, now, func(r due.Rule) due.Pin {
+	w.next(&p, func(r due.Rule) due.Pin {
 		if st.Failure.RetryRecommended {
 			return r.Retry(now, connect.Ladder(st.ConsecutiveFailures))
 		}

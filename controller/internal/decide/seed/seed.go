@@ -256,11 +256,11 @@ func follow(p *connect.Plan, in Input, now time.Time) {
 	case moverjob.Finished:
 		ended(p, in, *o.Result, now)
 	case moverjob.ResultLost:
-		retry(p, now, string(work.CodeLost), o.Message, true)
+		retry(p, now, string(work.CodeLost), o.Message)
 	case moverjob.Wedged:
-		retry(p, now, kopiurv1.ReasonMoverPodWedged, o.Message, true)
+		retry(p, now, kopiurv1.ReasonMoverPodWedged, o.Message)
 	case moverjob.DeadlineKilled:
-		retry(p, now, kopiurv1.ReasonDeadlineKilled, o.Message+": raise spec.seed.failurePolicy.activeDeadlineSeconds", true)
+		retry(p, now, kopiurv1.ReasonDeadlineKilled, o.Message+": raise spec.seed.failurePolicy.activeDeadlineSeconds")
 	}
 }
 
@@ -270,7 +270,7 @@ func ended(p *connect.Plan, in Input, r work.Result, now time.Time) {
 	switch {
 	case r.Code == work.CodeOK && (r.Seed == nil || r.Seed.UniqueID == "" && !r.Seed.LeftEmpty):
 		// Without an id the connect would create a repository, and an empty one.
-		retry(p, now, string(work.CodeUnknown), "the mover says that it seeded, and not what", true)
+		retry(p, now, string(work.CodeUnknown), "the mover says that it seeded, and not what")
 	case r.Code == work.CodeOK && r.Seed.AlreadyInitialized && r.Seed.SnapshotCount == 0 && !in.Spec.Seed.AllowEmptySource:
 		failure(p, work.Result{Code: work.CodeLocationOccupied, Message: "the repository that is there has no snapshots"}, now)
 		refuse(p, kopiurv1.ReasonAlreadyInitialized, "a repository is there already, without any snapshot, and is not filled: name another place in spec.backend, or delete what is in this one. "+
@@ -287,7 +287,7 @@ func ended(p *connect.Plan, in Input, r work.Result, now time.Time) {
 		failure(p, r, now)
 		refuse(p, kopiurv1.ReasonMoverImageTooOldForSeed, "the mover does not know how to seed: run mover and controller from one release")
 	case r.Code.Retryable():
-		retry(p, now, string(r.Code), r.Message, true)
+		retry(p, now, string(r.Code), r.Message)
 	default:
 		failure(p, r, now)
 		refuse(p, kopiurv1.ReasonSeedIncomplete, fmt.Sprintf("seeding from %s ended with %s; status.failure has the mover's words. What was copied so far stays, and is no repository for anybody. "+
@@ -317,9 +317,9 @@ func done(p *connect.Plan, r work.SeedResult, now time.Time) {
 }
 
 // retry is an attempt that may go better.
-func retry(p *connect.Plan, now time.Time, class, message string, recommended bool) {
+func retry(p *connect.Plan, now time.Time, class, message string) {
 	failure(p, work.Result{Code: work.Code(class), Message: message}, now)
-	p.Status.Failure.RetryRecommended = recommended
+	p.Status.Failure.RetryRecommended = true
 	wait(p, connect.Progressing, kopiurv1.ReasonSeedIncomplete, fmt.Sprintf("the seeding mover ended with %s before everything was copied; it is tried again and goes on from there", class),
 		connect.Ladder(p.Status.Job.Failures))
 }
