@@ -44,18 +44,23 @@ func Run(p *kopiurv1.SnapshotPolicy, model *kopiurv1.Snapshot, claims []corev1.P
 	repositories := p.RepositoryRefs()
 	single := len(p.Spec.Sources) == 1 && p.Spec.Sources[0].PVCSelector == nil
 	var out []*kopiurv1.Snapshot
-	taken := map[string]bool{}
+	taken, grouped := map[string]bool{}, map[string]bool{}
+	together := Together(p, members)
 	for _, m := range members {
 		for _, repo := range repositories {
 			s := model.DeepCopy()
-			name := []string{model.Name}
+			name, of := []string{model.Name}, []string{model.Name, p.Name}
 			if !single {
 				s.Spec.Source = m.source(p)
 				name = append(name, m.name())
 			}
 			if len(repositories) > 1 {
 				s.Spec.Repository = new(repo)
-				name = append(name, "repo", repo.Name, short(repo, p.Namespace))
+				at := []string{"repo", repo.Name, short(repo, p.Namespace)}
+				name, of = append(name, at...), append(of, at...)
+			}
+			if len(together) > 0 && m.Claim != "" {
+				join(s, kopiurv1.LabelValue(strings.Join(of, "-")), together, grouped)
 			}
 			if len(name) > 1 {
 				s.Name = unique(taken, strings.Join(name, "-"))
@@ -64,6 +69,24 @@ func Run(p *kopiurv1.SnapshotPolicy, model *kopiurv1.Snapshot, claims []corev1.P
 		}
 	}
 	return out, nil
+}
+
+// join makes a Snapshot one of those whose claims are cut together. The first of them makes the cut. The name of their group
+// has the policy's in it: runs of two policies may have the same name.
+func join(s *kopiurv1.Snapshot, group string, claims []string, made map[string]bool) {
+	s.Spec.Source.Group = &kopiurv1.SnapshotGroup{Namespace: s.Namespace, VolumeGroupSnapshotName: group}
+	if s.Labels == nil {
+		s.Labels = map[string]string{}
+	}
+	s.Labels[kopiurv1.LabelGroup] = group
+	if made[group] {
+		return
+	}
+	made[group] = true
+	if s.Annotations == nil {
+		s.Annotations = map[string]string{}
+	}
+	s.Annotations[kopiurv1.AnnotationGroupClaims] = strings.Join(claims, ",")
 }
 
 // short tells two repositories of one name apart, wherever the policy lies.

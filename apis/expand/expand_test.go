@@ -52,6 +52,7 @@ func TestRun(t *testing.T) {
 		claims       int
 		model        string
 		want         []string
+		copies       kopiurv1.CopyMethod
 		fault        string
 	}{
 		"one claim is one Snapshot of the given name":    {sources: []kopiurv1.Source{pvc("data")}, want: []string{"run"}},
@@ -69,12 +70,15 @@ func TestRun(t *testing.T) {
 		"each repository is one":                                   {sources: []kopiurv1.Source{pvc("a")}, repositories: []string{"nas", "offsite"}, want: []string{"run-repo-nas-" + sum("Repository nas"), "run-repo-offsite-" + sum("Repository offsite")}},
 		"long names stay names of labels":                          {sources: []kopiurv1.Source{pvc("a"), pvc("b")}, model: long, want: []string{kopiurv1.LabelValue(long + "-a"), kopiurv1.LabelValue(long + "-b")}},
 		"a selector that selects nothing is a fault":               {sources: []kopiurv1.Source{selects("web")}, claims: 2, fault: "source 0 selects no claim of namespace shop: label the claims"},
+		"claims that cannot be cut at one instant are a fault":     {sources: []kopiurv1.Source{pvc("a"), pvc("b")}, copies: kopiurv1.CopyDirect, fault: "copyMethod: Direct cannot do that"},
+		"also where they are selected":                             {sources: []kopiurv1.Source{selects("db")}, claims: 2, copies: kopiurv1.CopyClone, fault: "stands for 2 claims that are to be cut at one instant"},
+		"one claim needs no instant in common with another":        {sources: []kopiurv1.Source{selects("db")}, claims: 1, copies: kopiurv1.CopyClone, want: []string{"run-claim-0"}},
 		"more than the cap are none":                               {sources: []kopiurv1.Source{all}, claims: 201, repositories: []string{"a", "b"}, fault: "at most 400"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := &kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data"}}
-			p.Spec.Sources = tc.sources
+			p.Spec.Sources, p.Spec.CopyMethod = tc.sources, tc.copies
 			if tc.repositories == nil {
 				p.Spec.Repository = &kopiurv1.RepositoryRef{Name: "nas"}
 			}
@@ -104,6 +108,60 @@ func TestRun(t *testing.T) {
 				assert.Empty(t, validation.Snapshot(s).Errors)
 			}
 			assert.Equal(t, tc.want, names)
+		})
+	}
+}
+
+// TestTogether: the claims of one run in one repository are one group, and the first Snapshot makes it.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	pvc := func(name string) kopiurv1.Source { return kopiurv1.Source{PVC: &kopiurv1.LocalRef{Name: name}} }
+	nfs := kopiurv1.Source{NFS: &kopiurv1.NFSVolume{Server: "s", Path: "/p"}}
+	type member struct{ name, group, claims string }
+	for name, tc := range map[string]struct {
+		sources      []kopiurv1.Source
+		repositories []string
+		by           kopiurv1.GroupBy
+		want         []member
+	}{
+		"one claim is cut for itself": {sources: []kopiurv1.Source{pvc("a")}, want: []member{{name: "run"}}},
+		"one claim and what is none":  {sources: []kopiurv1.Source{pvc("a"), nfs}, want: []member{{name: "run-a"}, {name: "run-source1"}}},
+		"two are cut together, what is none is not": {sources: []kopiurv1.Source{pvc("b"), nfs, pvc("a")}, want: []member{
+			{"run-b", "run-data", "a,b"}, {name: "run-source1"}, {"run-a", "run-data", ""},
+		}},
+		"each is cut for itself where that was written": {sources: []kopiurv1.Source{pvc("a"), pvc("b")}, by: kopiurv1.GroupByNone, want: []member{{name: "run-a"}, {name: "run-b"}}},
+		"each repository has a group of its own": {sources: []kopiurv1.Source{pvc("a"), pvc("b")}, repositories: []string{"nas", "off"}, want: []member{
+			{"run-a-repo-nas-" + sum("Repository nas"), "run-data-repo-nas-" + sum("Repository nas"), "a,b"},
+			{"run-a-repo-off-" + sum("Repository off"), "run-data-repo-off-" + sum("Repository off"), "a,b"},
+			{"run-b-repo-nas-" + sum("Repository nas"), "run-data-repo-nas-" + sum("Repository nas"), ""},
+			{"run-b-repo-off-" + sum("Repository off"), "run-data-repo-off-" + sum("Repository off"), ""},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "data"}}
+			p.Spec.Sources, p.Spec.GroupBy = tc.sources, tc.by
+			if tc.repositories == nil {
+				p.Spec.Repository = &kopiurv1.RepositoryRef{Name: "nas"}
+			}
+			for _, r := range tc.repositories {
+				p.Spec.Repositories = append(p.Spec.Repositories, kopiurv1.RepositoryRef{Name: r})
+			}
+			model := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "run"}}
+			list, refusal := expand.Run(p, model, nil)
+			require.Nil(t, refusal)
+			var got []member
+			for _, s := range list {
+				m := member{name: s.Name, group: s.Labels[kopiurv1.LabelGroup], claims: s.Annotations[kopiurv1.AnnotationGroupClaims]}
+				if m.group != "" {
+					assert.Equal(t, &kopiurv1.SnapshotGroup{Namespace: "shop", VolumeGroupSnapshotName: m.group}, s.Spec.Source.Group)
+				} else if s.Spec.Source != nil {
+					assert.Nil(t, s.Spec.Source.Group)
+				}
+				got = append(got, m)
+			}
+			assert.Equal(t, tc.want, got)
+			assert.Nil(t, model.Labels, "the model is not changed")
 		})
 	}
 }

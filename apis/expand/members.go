@@ -75,7 +75,31 @@ func Members(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim) 
 	if refusal := twice(p, out); refusal != nil {
 		return nil, refusal
 	}
+	if claims := Together(p, out); len(claims) > 0 && p.Spec.CopyMethod != "" && p.Spec.CopyMethod != kopiurv1.CopySnapshot {
+		return nil, refuse(kopiurv1.ReasonGroupSnapshotUnsupported,
+			"SnapshotPolicy %s stands for %d claims that are to be cut at one instant, and copyMethod: %s cannot do that: write copyMethod: Snapshot, or groupBy: None where each may be cut for itself",
+			p.Name, len(claims), p.Spec.CopyMethod)
+	}
 	return out, nil
+}
+
+// Together names the claims of a run that are to be cut at one instant, sorted: none where there is only one, or where
+// groupBy says that each is cut for itself.
+func Together(p *kopiurv1.SnapshotPolicy, members []Member) []string {
+	if p.Spec.GroupBy == kopiurv1.GroupByNone {
+		return nil
+	}
+	var claims []string
+	for _, m := range members {
+		if m.Claim != "" {
+			claims = append(claims, m.Claim)
+		}
+	}
+	slices.Sort(claims)
+	if claims = slices.Compact(claims); len(claims) < 2 {
+		return nil
+	}
+	return claims
 }
 
 // Idle says which sources of a policy select nothing, and why. The others are backed up all the same.

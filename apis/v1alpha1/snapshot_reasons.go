@@ -146,8 +146,24 @@ const (
 	// claim, or delete the Snapshot.
 	ReasonSourceNotSelected = "SourceNotSelected"
 	// ReasonGroupSnapshotUnsupported is set where the claims of a run cannot be cut at one instant: the cluster has no
-	// VolumeGroupSnapshot API, or their driver no class for it. Set groupBy: None to cut each for itself.
+	// VolumeGroupSnapshot API, they belong to several drivers, or copyMethod is not Snapshot. No run is made, because several
+	// instants would pass for one. Set groupBy: None to cut each for itself.
 	ReasonGroupSnapshotUnsupported = "GroupSnapshotUnsupported"
+	// ReasonGroupSnapshotSupported is set where the cluster can cut the claims of a run at one instant. Nothing to do.
+	ReasonGroupSnapshotSupported = "GroupSnapshotSupported"
+	// ReasonNoVolumeGroupSnapshotClass is set where no VolumeGroupSnapshotClass of the claims' driver is the one to use.
+	// Create one, or mark one as the default; or set groupBy: None to cut each claim for itself.
+	ReasonNoVolumeGroupSnapshotClass = "NoVolumeGroupSnapshotClass"
+	// ReasonWaitingForGroupSnapshot is set until the claims of a run were cut together. The message says who makes the
+	// VolumeGroupSnapshot and what its driver says. It goes on by itself.
+	ReasonWaitingForGroupSnapshot = "WaitingForGroupSnapshot"
+	// ReasonGroupSnapshotFailed is set on the Snapshots of a run whose VolumeGroupSnapshot was not made, because the Snapshot
+	// that was to make it failed or is gone. Nothing was cut. Mend what the message names; the next run starts anew.
+	ReasonGroupSnapshotFailed = "GroupSnapshotFailed"
+	// ReasonGroupSnapshotLost is set where a VolumeGroupSnapshot went, or does not hold a claim, before all of its run had
+	// read it. The rest of the run fails: another cut would be of another instant. Find out who deletes VolumeGroupSnapshots;
+	// the next run starts anew.
+	ReasonGroupSnapshotLost = "GroupSnapshotLost"
 	// ReasonScratchNotWritable is set when a deep verification could not write to its scratch volume. Set
 	// mover.podSecurityContext.fsGroup.
 	ReasonScratchNotWritable = "ScratchNotWritable"

@@ -7,7 +7,8 @@ package v1alpha1
 const (
 	// LabelSchedule holds the name of the schedule that made a Snapshot.
 	LabelSchedule = prefix + "schedule"
-	// LabelGroup joins the Snapshots of one VolumeGroupSnapshot.
+	// LabelGroup joins the Snapshots of one VolumeGroupSnapshot. Kopiur also puts it on the claims while they are being cut:
+	// a VolumeGroupSnapshot selects claims by labels.
 	LabelGroup = prefix + "group"
 	// LabelVerify holds the name of the policy that a verification Job belongs to, LabelVerifyRepository the repository it
 	// looks at.
@@ -37,6 +38,9 @@ const (
 	AnnotationVerifyPolicy = prefix + "verify-policy"
 	// AnnotationScheduleSlot on a Snapshot holds the time for which its schedule made it.
 	AnnotationScheduleSlot = prefix + "schedule-slot"
+	// AnnotationGroupClaims on one Snapshot of a run holds the names of all claims that are cut at one instant, with commas
+	// between them. That Snapshot makes the VolumeGroupSnapshot, the others wait for it.
+	AnnotationGroupClaims = prefix + "group-claims"
 	// AnnotationFoundRequest on a Snapshot that was found holds the UID of the Snapshot that it was once made for.
 	AnnotationFoundRequest = prefix + "found-request"
 	// AnnotationVerifySlot holds the time in whose name a verification Job runs.

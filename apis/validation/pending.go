@@ -44,9 +44,6 @@ func NotYetSupported(obj runtime.Object) []Pending {
 	}
 	var out []Pending
 	for _, r := range rules {
-		if r.when != nil && !r.when(content) {
-			continue
-		}
 		for _, path := range r.find(content) {
 			out = append(out, Pending{Path: path, Instead: r.instead, Blocks: r.blocks})
 		}
@@ -104,8 +101,6 @@ type pendingField struct {
 	blocks  bool
 	// only, where given, are the values that are meant; except are those that are not.
 	only, except []any
-	// when, where given, says of the whole object whether the field matters to it at all.
-	when func(content map[string]any) bool
 }
 
 // find returns the paths at which an object asks for the field: one for each item of a list on the way.

@@ -31,15 +31,4 @@ var pendingFields = map[string][]pendingField{
 		{path: "spec.mover.cache.mode", only: []any{"Persistent"}, instead: "the cache lives as long as the pod"},
 		{path: "spec.verify", instead: "the copy is not verified; now and then, restore from a repository that is read from there"},
 	},
-	"SnapshotPolicy": {
-		{path: "spec.groupBy", only: []any{"VolumeGroupSnapshot"}, when: severalClaims, instead: "claims of one policy are not cut at one instant: each Snapshot cuts its own"},
-	},
-	"Snapshot": {
-		{path: "spec.source.group", instead: "claims are not cut together", blocks: true},
-	},
-}
-
-// severalClaims reports whether a policy has claims that could be cut together.
-func severalClaims(content map[string]any) bool {
-	return len(pendingField{path: "spec.sources.pvc"}.find(content)) > 1
 }

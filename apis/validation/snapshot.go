@@ -173,6 +173,9 @@ func SnapshotOfPolicy(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy) Findings
 	case t.PVC.Name != source.PVC.Name:
 		f.invalid(target.Child("pvc", "name"), t.PVC.Name, "source %d of SnapshotPolicy %s is claim %s: correct sourceIndex, or remove target", picked, p.Name, source.PVC.Name)
 	}
+	if s.Spec.Source.Group != nil && source.PVC == nil && source.PVCSelector == nil {
+		f.forbidden(at.Child("group"), "source %d of SnapshotPolicy %s is no claim, and only claims are cut together: remove it", picked, p.Name)
+	}
 	return f
 }
 

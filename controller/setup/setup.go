@@ -45,10 +45,12 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/repository"
 	"github.com/kopiur/kopiur/controller/internal/restore"
 	"github.com/kopiur/kopiur/controller/internal/snapshot"
+	"github.com/kopiur/kopiur/controller/internal/snapshotgroup"
 	"github.com/kopiur/kopiur/controller/internal/snapshotpolicy"
 	"github.com/kopiur/kopiur/controller/internal/snapshotreplication"
 	"github.com/kopiur/kopiur/controller/internal/snapshotschedule"
 	"github.com/kopiur/kopiur/controller/internal/streamaccess"
+	"github.com/kopiur/kopiur/controller/internal/volumegroup"
 )
 
 // Options of Kopiur in a process.
@@ -99,6 +101,7 @@ var reconcilers = []func(ctrl.Manager, deps.Deps) error{
 	repository.Setup,
 	restore.Setup,
 	snapshot.Setup,
+	snapshotgroup.Setup,
 	snapshotpolicy.Setup,
 	snapshotreplication.Setup,
 	snapshotschedule.Setup,
@@ -199,6 +202,7 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		Env:                loop.Env{Client: mgr.GetClient(), Clock: o.Clock, Events: sink, Writes: loop.NewWrites()},
 		ServerClock:        o.ServerClock,
 		Live:               mgr.GetAPIReader(),
+		Groups:             volumegroup.New(mgr, o.WatchNamespaces),
 		Logs:               logs,
 		MoverImage:         moverjob.Images{Mover: o.MoverImage, Rclone: o.RcloneMoverImage, Stream: o.StreamImage},
 		PullPolicy:         o.MoverPullPolicy,
@@ -221,6 +225,9 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("set up kopiur: %w", err)
 	}
 	if err := mgr.Add(&maintenance.Sweeper{Client: d.Client, Live: d.Live, Clock: clock.RealClock{}, Namespace: o.Namespace}); err != nil {
+		return fmt.Errorf("set up kopiur: %w", err)
+	}
+	if err := mgr.Add(d.Groups); err != nil {
 		return fmt.Errorf("set up kopiur: %w", err)
 	}
 	for _, add := range reconcilers {

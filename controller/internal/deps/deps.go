@@ -17,6 +17,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/queue"
+	"github.com/kopiur/kopiur/controller/internal/volumegroup"
 )
 
 // DefaultConcurrency is how many objects of one kind are reconciled at a time. It bounds requests and sockets after a
@@ -41,6 +42,8 @@ type Deps struct {
 	ServerClock clock.PassiveClock
 	// Live reads past the cache: foreign objects, and consent.
 	Live client.Reader
+	// Groups are the VolumeGroupSnapshots.
+	Groups *volumegroup.API
 	// Logs reads what movers print.
 	Logs moverjob.LogReader
 	// MoverImage and PullPolicy of mover pods.

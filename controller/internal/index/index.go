@@ -60,6 +60,8 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.Snapshot{}, mapper.FieldUnfinished, keys(mapper.SnapshotUnfinished)},
 		{&kopiurv1.Snapshot{}, mapper.FieldSchedule, keys(mapper.SnapshotScheduleOf)},
 		{&kopiurv1.Snapshot{}, mapper.FieldUID, keys(mapper.SnapshotUID)},
+		{&kopiurv1.Snapshot{}, mapper.FieldGroup, keys(mapper.SnapshotGroupOf)},
+		{&kopiurv1.Snapshot{}, mapper.FieldWaitsForGroup, keys(mapper.SnapshotWaitsForGroup)},
 		{&kopiurv1.Snapshot{}, mapper.FieldDeleting, keys(mapper.SnapshotDeleting)},
 		{&kopiurv1.SnapshotSchedule{}, mapper.FieldPolicy, keys(mapper.SchedulePolicyOf)},
 		{&kopiurv1.Restore{}, mapper.FieldPolicy, keys(mapper.RestorePolicyOf)},

@@ -81,6 +81,8 @@ func (r *Reconciler) act(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, s.wait()
 	case plan.Stage:
 		return ctrl.Result{}, r.stage(ctx, s)
+	case plan.Cut:
+		return ctrl.Result{}, r.cut(ctx, s)
 	case plan.Unstage:
 		return r.unstage(ctx, s)
 	case plan.Hook:

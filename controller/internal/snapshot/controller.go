@@ -113,7 +113,7 @@ func (r *Reconciler) taken(ctx context.Context, obj *kopiurv1.Snapshot) (ctrl.Re
 // past reports whether a Snapshot is past the gate of slots, or waits at it.
 func past(p plan.Plan, obj *kopiurv1.Snapshot) bool {
 	switch p.Action {
-	case plan.Start, plan.Stage, plan.Follow:
+	case plan.Start, plan.Stage, plan.Cut, plan.Follow:
 		return true
 	case plan.Wait:
 		return active(obj) || slices.ContainsFunc(p.Conditions, func(c metav1.Condition) bool { return c.Type == kopiurv1.ConditionRepositorySlotAvailable })

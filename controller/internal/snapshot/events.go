@@ -21,7 +21,7 @@ var quiet = map[string]bool{
 	kopiurv1.ReasonMoverStarting: true, kopiurv1.ReasonMoverRunning: true, kopiurv1.ReasonReconciling: true,
 	kopiurv1.ReasonWaitingForVolumeSnapshot: true, kopiurv1.ReasonWaitingForStagedPVCBind: true,
 	kopiurv1.ReasonWaitingForSlot: true, kopiurv1.ReasonSuspended: true, kopiurv1.ReasonSourceStaged: true,
-	kopiurv1.ReasonResolving: true,
+	kopiurv1.ReasonResolving: true, kopiurv1.ReasonWaitingForGroupSnapshot: true,
 }
 
 func waitingEvent(reason, message string) loop.Event {

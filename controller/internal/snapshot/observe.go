@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/contents"
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
@@ -273,6 +274,8 @@ func (r *Reconciler) look(ctx context.Context, w *plan.World, ask plan.Ask) erro
 			return fmt.Errorf("observe: %w", err)
 		}
 		w.Cache = v
+	case plan.AskGroup:
+		return r.lookAtGroup(ctx, w)
 	case plan.AskClaimEvent:
 		if w.StagedClaim != nil {
 			w.ClaimEvent = r.newestWarning(ctx, w.StagedClaim)
@@ -379,31 +382,8 @@ func (r *Reconciler) lookAtVolumeSnapshot(ctx context.Context, w *plan.World) er
 	if err != nil || !ok {
 		return err
 	}
-	w.VolumeSnapshot = snapshotOf(vs)
+	w.VolumeSnapshot = contents.SnapshotOf(vs)
 	return nil
-}
-
-func snapshotOf(vs *vsv1.VolumeSnapshot) *staging.Snapshot {
-	out := &staging.Snapshot{
-		Name: vs.Name, UID: vs.UID, Created: vs.CreationTimestamp.Time, Deleting: vs.DeletionTimestamp != nil,
-	}
-	if ref := metav1.GetControllerOf(vs); ref != nil {
-		out.Owner = ref.UID
-	}
-	st := vs.Status
-	if st == nil {
-		return out
-	}
-	out.RestoreSize = st.RestoreSize
-	if st.BoundVolumeSnapshotContentName != nil {
-		out.Content = *st.BoundVolumeSnapshotContentName
-	}
-	// Ready without a content is a status that somebody else wrote: there is nothing to restore from (acceptance K-2).
-	out.Ready = st.ReadyToUse != nil && *st.ReadyToUse && out.Content != ""
-	if st.Error != nil && st.Error.Message != nil {
-		out.Error = *st.Error.Message
-	}
-	return out
 }
 
 // newestWarning is what the provisioner last complained about. It helps people and decides nothing, so an error is no

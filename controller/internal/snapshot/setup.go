@@ -44,6 +44,8 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 		// A staged claim wakes its Snapshot, any claim those that wait for one.
 		Watches(&corev1.PersistentVolumeClaim{}, index.Coalesced(index.JobOwner(plan.GVK))).
 		Watches(&corev1.PersistentVolumeClaim{}, wake(index.Core(c, mapper.KindSnapshot, mapper.KindClaim))).
+		// Those of a run whose claims are cut together wait for the one that cuts.
+		Watches(&kopiurv1.Snapshot{}, index.Coalesced(index.RunOfMaker(c))).
 		Watches(&kopiurv1.SnapshotPolicy{}, wake(index.Policies(c, mapper.KindSnapshot))).
 		Watches(&kopiurv1.Repository{}, wake(index.Repositories(c, mapper.KindSnapshot))).
 		Watches(&kopiurv1.ClusterRepository{}, wake(index.Repositories(c, mapper.KindSnapshot))).
@@ -59,6 +61,7 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 	if err != nil {
 		return fmt.Errorf("add the reconciler of Snapshot: %w", err)
 	}
+	d.Groups.Wakes(ctl, index.RunOfGroup(c), index.Coalesced)
 	r.watchStaged = func() error {
 		vs, err := snapshotCache(mgr, d.WatchNamespaces)
 		if err != nil {

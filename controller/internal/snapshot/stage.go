@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/contents"
 	"github.com/kopiur/kopiur/controller/internal/decide/plan"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/loop"
@@ -59,8 +60,10 @@ func (r *Reconciler) stage(ctx context.Context, s *scope) error {
 			return err
 		}
 	case staging.CreateClaim:
-		if err := r.releaseContent(ctx, s.w.VolumeSnapshot); err != nil {
-			return err
+		if st.Staged.VolumeGroupSnapshotName == "" { // a group is whoever's has made it
+			if err := r.releaseContent(ctx, s.w.VolumeSnapshot); err != nil {
+				return err
+			}
 		}
 		if err := r.create(ctx, r.stagedClaim(s)); err != nil {
 			return err
@@ -192,21 +195,7 @@ func (r *Reconciler) remove(ctx context.Context, obj client.Object, uid types.UI
 // releaseContent lets a snapshot's content go with it, whatever its class says (acceptance A-2). It is done as soon as
 // the content is there, because a Snapshot that is deleted takes its VolumeSnapshot along without asking us.
 func (r *Reconciler) releaseContent(ctx context.Context, vs *staging.Snapshot) error {
-	if vs == nil || vs.Content == "" {
-		return nil
-	}
-	c, ok, err := get(ctx, r.Live, client.ObjectKey{Name: vs.Content}, &vsv1.VolumeSnapshotContent{})
-	if err != nil || !ok {
-		return err
-	}
-	content := &staging.Content{
-		Name: c.Name, SnapshotUID: c.Spec.VolumeSnapshotRef.UID,
-		Dynamic: c.Spec.Source.VolumeHandle != nil, Retain: c.Spec.DeletionPolicy == vsv1.VolumeSnapshotContentRetain,
-	}
-	if !staging.Release(content, vs) {
-		return nil
-	}
-	return r.patch(ctx, c, `{"spec":{"deletionPolicy":"Delete"}}`)
+	return contents.Release(ctx, r.Live, r.Client, vs, false) //nolint:wrapcheck // says what it did
 }
 
 // releaseVolume lets the volume of a staged claim go with it, whatever its class says.

@@ -46,6 +46,9 @@ const actionReconcile = "Reconcile"
 // nextTurn is when a policy with many Snapshots goes on.
 const nextTurn = 100 * time.Millisecond
 
+// groupsRecheck is when a policy that needs VolumeGroupSnapshots looks for them again: definitions of kinds are not watched.
+const groupsRecheck = 5 * time.Minute
+
 // Reconciler of SnapshotPolicies.
 type Reconciler struct {
 	deps.Deps
@@ -174,7 +177,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	v := policy.Judge(obj, claims, seen)
+	groups := false
+	if policy.Together(obj, claims) {
+		version, err := r.Groups.Version()
+		if err != nil {
+			return ctrl.Result{}, err //nolint:wrapcheck // says what it looked for
+		}
+		groups = version != ""
+	}
+	v := policy.Judge(obj, claims, seen, groups)
 	adopt, err := r.adopt(ctx, obj, p, v, seen)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -299,9 +310,11 @@ func (r *Reconciler) act(obj *kopiurv1.SnapshotPolicy, p *loop.Patcher, v policy
 	} else {
 		p.Conditions.True(kind, kopiurv1.ReasonRepositoryReady, "%s: Ready", v.Summary)
 	}
-	if v.Ungrouped {
-		p.Conditions.False(kopiurv1.ConditionGroupSnapshotSupported, kopiurv1.ReasonGroupSnapshotUnsupported,
-			"this version cuts the claims of a run one after the other, not at one instant: write groupBy: None where that is meant, or one policy for each claim that belongs to no other")
+	switch {
+	case v.Ungroupable.Found():
+		p.Conditions.False(kopiurv1.ConditionGroupSnapshotSupported, v.Ungroupable.Reason, "%s", v.Ungroupable.Message)
+	case v.Together:
+		p.Conditions.True(kopiurv1.ConditionGroupSnapshotSupported, kopiurv1.ReasonGroupSnapshotSupported, "the claims of a run are cut at one instant, with a VolumeGroupSnapshot")
 	}
 	switch {
 	case v.Stalled.Found():
@@ -310,6 +323,8 @@ func (r *Reconciler) act(obj *kopiurv1.SnapshotPolicy, p *loop.Patcher, v policy
 		return loop.Wait{Reason: v.Waiting.Reason, Message: v.Waiting.Message}
 	case v.Empty.Found():
 		return loop.Wait{Reason: v.Empty.Reason, Message: v.Empty.Message}
+	case v.Ungroupable.Found():
+		return loop.Wait{After: groupsRecheck, Reason: v.Ungroupable.Reason, Message: v.Ungroupable.Message}
 	}
 	p.Ready(kopiurv1.ReasonPolicyReady, "%s", strings.Join(append([]string{"snapshots of this policy can be made"}, v.Idle...), "; "))
 	return nil

@@ -22,3 +22,12 @@ var pinPoints = func() []int {
 	}
 	return out
 }()
+
+// groupKillPoints are all of a run of two claims that are cut together.
+var groupKillPoints = func() []int {
+	var out []int
+	for n := range 2*maxWrites + 8 {
+		out = append(out, n)
+	}
+	return out
+}()

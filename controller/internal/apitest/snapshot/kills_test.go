@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -43,6 +44,7 @@ type mortal struct {
 // may counts one write. Those of other kinds do not count: they are not what is killed here.
 func (m *mortal) may(verb string, obj client.Object) error {
 	switch o := obj.(type) {
+	case *unstructured.Unstructured: // a VolumeGroupSnapshot or its content
 	case *kopiurv1.Snapshot, *vsv1.VolumeSnapshot, *vsv1.VolumeSnapshotContent, *corev1.PersistentVolumeClaim, *corev1.PersistentVolume, *corev1.Pod:
 	case *batchv1.Job:
 		if !strings.HasPrefix(o.Name, "s-") {

@@ -57,32 +57,43 @@ func (l *lab) run(name string) []*kopiurv1.Snapshot {
 	return out
 }
 
+// policyReady waits for the policy's Ready condition.
+func (l *lab) policyReady(status metav1.ConditionStatus, reason, says string) {
+	l.t.Helper()
+	require.EventuallyWithT(l.t, func(c *assert.CollectT) {
+		l.GetC(c, l.policy)
+		got := policyCondition(l.policy, kopiurv1.ConditionReady)
+		assert.Equal(c, status, got.Status)
+		assert.Equal(c, reason, got.Reason)
+		assert.Contains(c, got.Message, says)
+	}, testenv.Wait, testenv.Tick)
+}
+
 // a selector means one Snapshot of each claim it finds, also of one that came later and of none that went.
 func TestSelectedClaims(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	yes := map[string]string{"backup": "yes"}
 	l.policy.Spec.Sources = []kopiurv1.Source{{PVCSelector: &kopiurv1.PVCSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: yes}}}}
+	l.policy.Spec.GroupBy = kopiurv1.GroupByNone
 	l.base()
 	l.StartController()
-	policyReady := func(status metav1.ConditionStatus, reason, says string) {
-		t.Helper()
-		require.EventuallyWithT(t, func(c *assert.CollectT) {
-			l.GetC(c, l.policy)
-			got := policyCondition(l.policy, kopiurv1.ConditionReady)
-			assert.Equal(c, status, got.Status)
-			assert.Equal(c, reason, got.Reason)
-			assert.Contains(c, got.Message, says)
-		}, testenv.Wait, testenv.Tick)
-	}
-	policyReady(metav1.ConditionFalse, kopiurv1.ReasonNoClaimsSelected, "selects no claim of namespace")
+	l.policyReady(metav1.ConditionFalse, kopiurv1.ReasonNoClaimsSelected, "selects no claim of namespace")
 
 	web := l.bound("web", yes)
 	l.bound("cache", nil)
 	db := l.bound("db", yes)
 	l.covers("db", "web")
-	assert.Equal(t, metav1.ConditionFalse, policyCondition(l.policy, kopiurv1.ConditionGroupSnapshotSupported).Status, "one after the other, and nobody said that it is meant")
-	policyReady(metav1.ConditionTrue, kopiurv1.ReasonPolicyReady, "can be made")
+	assert.Empty(t, policyCondition(l.policy, kopiurv1.ConditionGroupSnapshotSupported).Status, "nobody wants one instant")
+	l.policyReady(metav1.ConditionTrue, kopiurv1.ReasonPolicyReady, "can be made")
+
+	// At one instant it cannot be without copies, and is not done at several instead.
+	l.Change(l.policy, func() { l.policy.Spec.GroupBy = kopiurv1.GroupByVolumeGroupSnapshot })
+	l.policyReady(metav1.ConditionFalse, kopiurv1.ReasonGroupSnapshotUnsupported, "groupBy: None")
+	assert.Equal(t, metav1.ConditionFalse, policyCondition(l.policy, kopiurv1.ConditionGroupSnapshotSupported).Status)
+	l.covers("db", "web")
+	l.Change(l.policy, func() { l.policy.Spec.GroupBy = kopiurv1.GroupByNone })
+	l.policyReady(metav1.ConditionTrue, kopiurv1.ReasonPolicyReady, "can be made")
 
 	for _, s := range l.run("first") {
 		l.snapshot = s
@@ -105,7 +116,6 @@ func TestSelectedClaims(t *testing.T) {
 	require.NoError(t, l.Client.Delete(t.Context(), db))
 	l.Label(web, "backup", "no")
 	l.covers("media")
-	assert.Empty(t, policyCondition(l.policy, kopiurv1.ConditionGroupSnapshotSupported).Status, "one claim is cut at one instant")
 	second := l.run("second")
 	require.Len(t, second, 1)
 	l.snapshot = second[0]

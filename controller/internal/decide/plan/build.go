@@ -318,5 +318,8 @@ func Pin(s *kopiurv1.Snapshot, p *kopiurv1.SnapshotPolicy, c staging.Choice) kop
 	if c.Method == kopiurv1.CopySnapshot {
 		out.VolumeSnapshotName = staging.SnapshotName(s.Name)
 	}
+	if c.Group != "" {
+		out.VolumeGroupSnapshotName, out.VolumeSnapshotName = c.Group, c.Snapshot
+	}
 	return out
 }

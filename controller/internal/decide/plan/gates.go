@@ -18,7 +18,6 @@ import (
 	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/decide/slots"
-	"github.com/kopiur/kopiur/controller/internal/decide/staging"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
@@ -86,9 +85,12 @@ func gate(w World, attempt int32, now time.Time) Plan {
 			return g.frozen()
 		}
 	}
-	for _, pass := range []func(){g.others, g.slot, g.node, g.hooks, g.staging} {
+	for _, pass := range []func(){g.others, g.together, g.slot, g.node, g.hooks, g.staging} {
 		pass()
-		if g.done {
+		switch {
+		case g.done && g.p.Reason == kopiurv1.ReasonStagingNameTaken:
+			return g.frozen() // somebody has to free the name
+		case g.done:
 			return g.p
 		}
 	}
@@ -331,20 +333,20 @@ func (g *walk) groups() {
 	if SourceOf(g.w.Snapshot, g.w.Policy).NFS == nil {
 		return
 	}
-	var group *int64
+	var gid *int64
 	for _, l := range moverjob.LayersOf(*g.w.Repository, g.w.Inherited, Layers(g.w.Snapshot, g.w.Policy)...) {
 		if l.Names() {
 			return
 		}
 		if l.Pod != nil && l.Pod.FSGroup != nil {
-			group = l.Pod.FSGroup
+			gid = l.Pod.FSGroup
 		}
 	}
-	if group != nil {
+	if gid != nil {
 		g.p.Conditions = append(g.p.Conditions, metav1.Condition{
 			Type: kopiurv1.ConditionSecurityContextCompatible, Status: metav1.ConditionUnknown, Reason: kopiurv1.ReasonFSGroupIgnoredOnNFS,
 			Message: fmt.Sprintf("fsGroup %d changes nothing on an NFS export, whose server goes by uid and groups: set mover.securityContext.runAsUser, "+
-				"or add the group to mover.podSecurityContext.supplementalGroups", *group),
+				"or add the group to mover.podSecurityContext.supplementalGroups", *gid),
 		})
 	}
 }
@@ -410,129 +412,6 @@ func (g *walk) slot() {
 }
 
 func isSlot(c metav1.Condition) bool { return c.Type == kopiurv1.ConditionRepositorySlotAvailable }
-
-// methodOf is how the source is copied. An absent method is the API's default, and what is no claim cannot be copied.
-func methodOf(w World) kopiurv1.CopyMethod {
-	switch {
-	case SourceOf(w.Snapshot, w.Policy).PVC == nil:
-		return kopiurv1.CopyDirect
-	case w.Policy.Spec.CopyMethod == "":
-		return kopiurv1.CopySnapshot
-	default:
-		return w.Policy.Spec.CopyMethod
-	}
-}
-
-// serves reports whether a copy is the one that the policy asks for now. One of another claim must never be used: its
-// data would be filed as that of the new one, and a restore would put it there.
-func serves(w World, staged kopiurv1.Staged) bool {
-	if staged.CopyMethod != methodOf(w) {
-		return false
-	}
-	r := w.Snapshot.Status.Resolved
-	return r == nil || len(r.Sources) == 0 || r.Sources[0].PVC == ResolvedOf(w.Snapshot, w.Policy).Sources[0].PVC
-}
-
-// staging is the last gate: behind it the mover starts.
-func (g *walk) staging() {
-	const kind = kopiurv1.ConditionSourceStaged
-	staged, method := g.w.Snapshot.Status.Staged, methodOf(g.w)
-	if staged != nil && !serves(g.w, *staged) {
-		g.p = unstage(g.w, g.p)
-		g.hold2(kind, "the policy was changed while the copy was made: the copy for copyMethod "+string(staged.CopyMethod)+" is being removed")
-		return
-	}
-	if method == kopiurv1.CopyDirect {
-		g.start()
-		return
-	}
-	pinned := kopiurv1.Staged{}
-	if staged != nil {
-		pinned = *staged
-		if pinned.VolumeSnapshotName != "" && g.w.StagedClaim == nil && g.ask(AskVolumeSnapshot) {
-			return
-		}
-	} else {
-		choice, ok := g.choose()
-		if !ok {
-			return
-		}
-		g.p.Choice = &choice
-		pinned = Pin(g.w.Snapshot, g.w.Policy, choice)
-	}
-	v := staging.Next(stagingState(g.w, pinned), g.w.server(g.now))
-	switch v.Step {
-	case staging.Usable:
-		g.pass(kind, v.Reason, "%s", v.Message)
-		g.start()
-	case staging.Failed:
-		g.fail(kind, OpStage, v.Reason, "%s", v.Message)
-	case staging.CreateSnapshot, staging.CreateClaim:
-		if staged != nil && v.Step == staging.CreateSnapshot {
-			// The class is not part of what was stored: choose again.
-			choice, ok := g.choose()
-			if !ok {
-				return
-			}
-			g.p.Choice = &choice
-		}
-		g.hold(kind, v.Reason, v.Recheck, "%s", v.Message)
-		g.p.Action, g.p.Staging = Stage, v
-	case staging.AwaitClaim:
-		if !g.ask(AskClaimEvent) {
-			g.hold(kind, v.Reason, v.Recheck, "%s", v.Message)
-		}
-	case staging.AwaitSnapshot, staging.Blocked:
-		g.hold(kind, v.Reason, v.Recheck, "%s", v.Message)
-	}
-}
-
-// hold2 keeps an action that was decided already and says what is waited for.
-func (g *walk) hold2(kind, message string) {
-	if g.p.Ask != 0 {
-		g.done = true
-		return
-	}
-	action := g.p.Action
-	g.hold(kind, kopiurv1.ReasonWaitingForVolumeSnapshot, 0, "%s", message)
-	g.p.Action = action
-}
-
-// choose picks the classes. What it refuses may be mended in the cluster, so it is a wait with a deadline.
-func (g *walk) choose() (staging.Choice, bool) {
-	const kind = kopiurv1.ConditionSourceStaged
-	if g.ask(AskVolume) {
-		return staging.Choice{}, false
-	}
-	in := g.w.Volume
-	in.Method, in.SnapshotClassName, in.Staging, in.Claim = methodOf(g.w), g.w.Policy.Spec.VolumeSnapshotClassName, g.w.Policy.Spec.Staging, g.w.Source
-	choice, refusal := staging.Choose(in)
-	if refusal == nil {
-		return choice, true
-	}
-	timeout := StagingTimeout(g.w.Policy)
-	left := timeout
-	if was := find(g.w.Snapshot.Status.Conditions, kind); was != nil && was.Status == metav1.ConditionFalse && !g.p.Reopened {
-		left -= g.now.Sub(was.LastTransitionTime.Time)
-	}
-	if timeout > 0 && left <= 0 {
-		g.fail(kind, OpStage, refusal.Reason, "%s", refusal.Message)
-		return choice, false
-	}
-	after := refusalRecheck
-	if timeout > 0 {
-		after = min(after, left)
-	}
-	g.hold(kind, refusal.Reason, after, "%s", refusal.Message)
-	return choice, false
-}
-
-func (g *walk) start() {
-	if KeptCacheOf(g.w) != nil && g.ask(AskCache) {
-		return
-	}
-	g.p.Action, g.p.Phase, g.done = Start, kopiurv1.SnapshotPending, true
-}
 
 func find(list []metav1.Condition, kind string) *metav1.Condition {
 	for i := range list {

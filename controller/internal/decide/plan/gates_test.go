@@ -113,10 +113,11 @@ func TestGates(t *testing.T) {
 				w.Snapshot.Spec.Source = &kopiurv1.SnapshotSource{Target: &kopiurv1.SnapshotTarget{PVC: kopiurv1.NamespacedRef{Name: "more", Namespace: "apps"}}}
 			}), fail, failed, kopiurv1.ReasonInvalidSpec, "source 0 of SnapshotPolicy web is claim data", 0, plan.OpPrepare,
 		},
-		"it belongs to a group": {
-			world(func(w *plan.World) {
-				w.Snapshot.Spec.Source = &kopiurv1.SnapshotSource{Group: &kopiurv1.SnapshotGroup{Namespace: "apps", VolumeGroupSnapshotName: "g"}}
-			}), fail, failed, kopiurv1.ReasonNotYetSupported, "spec.source.group", 0, plan.OpPrepare,
+		"it belongs to a group, and the policy makes no copies by now": {
+			world(waiting, func(w *plan.World) { w.Policy.Spec.CopyMethod = kopiurv1.CopyDirect }), fail, failed, kopiurv1.ReasonGroupSnapshotUnsupported, "copyMethod: Direct by now", 0, plan.OpPrepare,
+		},
+		"it belongs to a group and is no claim": {
+			world(waiting, exported), fail, failed, kopiurv1.ReasonInvalidSpec, "only claims are cut together", 0, plan.OpPrepare,
 		},
 		"the policy cannot be carried out": {
 			world(func(w *plan.World) { w.Policy.Spec.Sources[0].ReadOnly = new(false) }), wait, pending, kopiurv1.ReasonInvalidSpec, "acknowledgeLiveMutation: true", 0, "",

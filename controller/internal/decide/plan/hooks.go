@@ -5,6 +5,7 @@ package plan
 
 import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/group"
 )
 
 // Owes reports whether hooks before the snapshot were begun and those after it have not all run. Nothing ends such a
@@ -19,10 +20,14 @@ func HasHooks(p *kopiurv1.SnapshotPolicy) bool {
 	return p != nil && p.Spec.Hooks != nil && len(p.Spec.Hooks.BeforeSnapshot)+len(p.Spec.Hooks.AfterSnapshot) > 0
 }
 
-// hooks runs the hooks before the snapshot, once. A list that was begun and not ended by this controller's predecessor is
-// not run again: nobody knows how far it came, and freezing twice is not freezing once.
+// hooks runs the hooks before the snapshot, once; the Snapshot that cuts runs them for all whose claims are cut together. A
+// list that was begun and not ended by this controller's predecessor is not run again: nobody knows how far it came, and
+// freezing twice is not freezing once.
 func (g *walk) hooks() {
 	const kind = kopiurv1.ConditionHooksSucceeded
+	if group.Waits(g.w.Snapshot) {
+		return // they ran around the cut, which is another Snapshot's
+	}
 	h := g.w.Snapshot.Status.Hooks
 	if g.p.Reopened {
 		h = nil

@@ -40,6 +40,7 @@ func TestHooks(t *testing.T) {
 		"a gate that closes behind them ends the run":           {world(hooked, books(at, at, ""), degraded), plan.Fail, failedPhase, kopiurv1.ReasonRepositoryNotReady, "the run ends instead of waiting", 0, plan.OpPrepare},
 		"a policy that is suspended now is no gate for them":    {world(hooked, books(at, at, ""), suspended), plan.Start, pendingPhase, "", "", 0, ""},
 		"a copy that is not ready is waited for":                {world(begun(), hooked, books(at, at, ""), cut(false, time.Minute)), plan.Wait, pendingPhase, kopiurv1.ReasonWaitingForVolumeSnapshot, "", 9 * time.Minute, ""},
+		"one whose name is taken ends the run":                  {world(begun(), hooked, books(at, at, ""), cut(false, time.Minute), func(w *plan.World) { w.VolumeSnapshot.Owner = "another" }), plan.Fail, failedPhase, kopiurv1.ReasonStagingNameTaken, "the run ends instead of waiting", 0, plan.OpPrepare},
 		"preflight checks are not made again":                   {world(hooked, checks("false"), books(at, at, "")), plan.Start, pendingPhase, "", "", 0, ""},
 		"a Snapshot that is tried again runs them again":        {world(hooked, books(at, "", at), failedIn(plan.OpPrepare), changed), plan.Hook, pendingPhase, "", "", 0, ""},
 		"hooks that were removed from the policy do not matter": {world(books(at, at, "")), plan.Start, pendingPhase, "", "", 0, ""},

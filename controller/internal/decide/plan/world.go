@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/group"
 	"github.com/kopiur/kopiur/controller/internal/decide/policy"
 	"github.com/kopiur/kopiur/controller/internal/decide/slots"
 	"github.com/kopiur/kopiur/controller/internal/decide/staging"
@@ -44,6 +45,8 @@ const (
 	AskSlot
 	// AskCache: the claim of a cache that is kept.
 	AskCache
+	// AskGroup: the VolumeGroupSnapshot that the claim is cut with, and the others of the run.
+	AskGroup
 )
 
 // World is one Snapshot and what it depends on. A nil object does not exist.
@@ -98,6 +101,8 @@ type World struct {
 	Slot       slots.Verdict
 	// Cache is which claim the mover's cache is kept in.
 	Cache keptcache.Verdict
+	// Group is how far the cut of the run's claims has come.
+	Group group.State
 	// ClusterLimit is how many runs the controller allows at a time; 0 is no limit.
 	ClusterLimit int
 }
@@ -129,6 +134,8 @@ const (
 	Wait Action = "Wait"
 	// Stage: carry out Plan.Staging, after the intent is stored in status.staged.
 	Stage Action = "Stage"
+	// Cut: carry out Plan.Group. There is no intent to store: the Snapshot's spec names the group.
+	Cut Action = "Cut"
 	// Unstage: remove the staged copy, one object at a time.
 	Unstage Action = "Unstage"
 	// Hook: run the policy's hooks before the snapshot, after the intent is stored in status.hooks.
@@ -177,6 +184,7 @@ type Plan struct {
 	// Choice is set with Stage before anything was made.
 	Choice  *staging.Choice
 	Staging staging.Verdict
+	Group   group.Verdict
 	Removal staging.Removal
 	Outcome moverjob.Outcome
 	Failure *kopiurv1.Failure

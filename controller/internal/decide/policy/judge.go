@@ -41,18 +41,29 @@ type Verdict struct {
 	Waiting Fault
 	// Empty: the policy's selectors find nothing. It is waited for.
 	Empty Fault
-	// Ungrouped: its runs cover several claims that are to be cut at one instant, which nothing does.
-	Ungrouped bool
+	// Together: its runs cover several claims that are to be cut at one instant. Ungroupable says why they cannot be.
+	Together    bool
+	Ungroupable Fault
 	// Idle are its selectors that find nothing, where others do.
 	Idle []string
 }
 
 // Judge says whether snapshots of a policy can be made, and under which identities. claims are those of its namespace. It
-// is total.
-func Judge(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim, seen []Seen) Verdict {
+// is total. groups reports whether the cluster serves VolumeGroupSnapshots; it is only asked where they are needed.
+func Judge(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim, seen []Seen, groups bool) Verdict {
 	v := Verdict{LastSuccess: p.Status.LastSuccessfulSnapshot, Idle: expand.Idle(p, claims)}
 	sources, refusal := Sources(p, claims)
-	v.Resolved.Sources, v.Ungrouped = sources, ungrouped(p, sources)
+	v.Resolved.Sources, v.Together = sources, Together(p, claims)
+	switch {
+	case refusal != nil && refusal.Reason == kopiurv1.ReasonGroupSnapshotUnsupported:
+		v.Ungroupable = Fault{Reason: refusal.Reason, Message: refusal.Message}
+	case v.Together && !groups:
+		v.Ungroupable = Fault{
+			Reason: kopiurv1.ReasonGroupSnapshotUnsupported,
+			Message: "its runs cover several claims that are to be cut at one instant, and this cluster does not serve VolumeGroupSnapshots (groupsnapshot.storage.k8s.io): " +
+				"install their CRDs and a snapshot controller that knows them, or write groupBy: None where each claim may be cut for itself",
+		}
+	}
 	var names []string
 	for _, s := range seen {
 		names = append(names, s.Ref.String())
@@ -99,18 +110,16 @@ func Judge(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim, se
 	return v
 }
 
-// named puts the repository in front of a fault where there are several.
-// ungrouped reports whether the claims of a run are cut one after the other although nobody wrote that this is meant.
-func ungrouped(p *kopiurv1.SnapshotPolicy, sources []kopiurv1.ResolvedSource) bool {
-	claims := map[string]bool{}
-	for _, s := range sources {
-		if s.PVC != "" {
-			claims[s.PVC] = true
-		}
+// Together reports whether the runs of a policy cover several claims that are to be cut at one instant.
+func Together(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim) bool {
+	members, refusal := expand.Members(p, claims)
+	if refusal != nil {
+		return refusal.Reason == kopiurv1.ReasonGroupSnapshotUnsupported
 	}
-	return len(claims) > 1 && p.Spec.GroupBy != kopiurv1.GroupByNone
+	return len(expand.Together(p, members)) > 0
 }
 
+// named puts the repository in front of a fault where there are several.
 func named(several bool, ref kopiurv1.RepositoryRef, f Fault) Fault {
 	if several {
 		f.Message = ref.String() + ": " + f.Message

@@ -22,8 +22,11 @@ func Sources(p *kopiurv1.SnapshotPolicy, claims []corev1.PersistentVolumeClaim) 
 	members, refusal := expand.Members(p, claims)
 	if refusal != nil {
 		named := p.DeepCopy()
-		named.Spec.Sources = slices.DeleteFunc(named.Spec.Sources, func(s kopiurv1.Source) bool { return s.PVCSelector != nil })
-		members, _ = expand.Members(named, nil)
+		if refusal.Reason != kopiurv1.ReasonGroupSnapshotUnsupported {
+			named.Spec.Sources = slices.DeleteFunc(named.Spec.Sources, func(s kopiurv1.Source) bool { return s.PVCSelector != nil })
+		}
+		named.Spec.GroupBy = kopiurv1.GroupByNone
+		members, _ = expand.Members(named, claims)
 	}
 	var out []kopiurv1.ResolvedSource
 	for _, m := range members {

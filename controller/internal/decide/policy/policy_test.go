@@ -160,7 +160,7 @@ func TestJudgeH2(t *testing.T) {
 			for _, f := range tc.seen {
 				f(&s)
 			}
-			v := policy.Judge(tc.policy, nil, []policy.Seen{s})
+			v := policy.Judge(tc.policy, nil, []policy.Seen{s}, true)
 			assert.Equal(t, tc.reason, v.Stalled.Reason)
 			assert.Contains(t, v.Stalled.Message, tc.says)
 			if tc.username == "" {
@@ -186,7 +186,7 @@ func TestJudgeSeveralH3(t *testing.T) {
 	one, two := ready(nas, nil), ready(offsite, &kopiurv1.IdentityDefaults{Cluster: "east"})
 	one.History = policy.History{Count: 2, LastEnd: "2026-03-05T02:00:00Z"}
 	two.History = policy.History{Count: 1, LastEnd: "2026-03-06T02:00:00Z"}
-	v := policy.Judge(p, nil, []policy.Seen{one, two})
+	v := policy.Judge(p, nil, []policy.Seen{one, two}, true)
 	assert.False(t, v.Stalled.Found() || v.Waiting.Found())
 	assert.Nil(t, v.Resolved.Identity)
 	assert.Equal(t, []kopiurv1.ResolvedRepository{
@@ -199,7 +199,7 @@ func TestJudgeSeveralH3(t *testing.T) {
 
 	two.Repository.Spec.IdentityDefaults.HostnameExpr = `labels["zone"]`
 	two.Repository.Status.Phase = kopiurv1.RepositoryDegraded
-	v = policy.Judge(p, nil, []policy.Seen{one, two})
+	v = policy.Judge(p, nil, []policy.Seen{one, two}, true)
 	assert.Contains(t, v.Stalled.Message, "Repository apps/offsite: ")
 	assert.Contains(t, v.Waiting.Message, "Repository apps/offsite is Degraded")
 }
@@ -224,7 +224,7 @@ func TestWhatAPolicyWaitsFor(t *testing.T) {
 			t.Parallel()
 			repo := &moverjob.Repository{Ref: nas, Spec: tc.repository}
 			repo.Status.Phase = tc.phase
-			v := policy.Judge(web(), nil, []policy.Seen{{Ref: nas, Repository: repo, Allowed: tc.allowed}})
+			v := policy.Judge(web(), nil, []policy.Seen{{Ref: nas, Repository: repo, Allowed: tc.allowed}}, true)
 			assert.Equal(t, tc.want, v.Waiting.Reason)
 			assert.Equal(t, tc.want != "", v.Waiting.Message != "")
 		})
@@ -263,7 +263,7 @@ func TestJudgeASelector(t *testing.T) {
 			t.Parallel()
 			repo := &moverjob.Repository{Ref: nas}
 			repo.Status.Phase = kopiurv1.RepositoryReady
-			v := policy.Judge(web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources = tc.sources }), tc.claims, []policy.Seen{{Ref: nas, Repository: repo, Allowed: true}})
+			v := policy.Judge(web(func(p *kopiurv1.SnapshotPolicy) { p.Spec.Sources = tc.sources }), tc.claims, []policy.Seen{{Ref: nas, Repository: repo, Allowed: true}}, true)
 			got := v.Empty
 			if tc.stalled {
 				got = v.Stalled
@@ -283,8 +283,8 @@ func TestJudgeASelector(t *testing.T) {
 	}
 }
 
-// TestUngrouped: claims that are not cut together are told of, unless that was asked for.
-func TestUngrouped(t *testing.T) {
+// TestTogether: claims are cut together unless it was written that each is cut for itself, and what cannot be is told of.
+func TestTogether(t *testing.T) {
 	t.Parallel()
 	two := func(p *kopiurv1.SnapshotPolicy) {
 		p.Spec.Sources = append(p.Spec.Sources, kopiurv1.Source{PVC: &kopiurv1.LocalRef{Name: "more"}})
@@ -292,19 +292,28 @@ func TestUngrouped(t *testing.T) {
 	by := func(g kopiurv1.GroupBy) func(*kopiurv1.SnapshotPolicy) {
 		return func(p *kopiurv1.SnapshotPolicy) { p.Spec.GroupBy = g }
 	}
+	direct := func(p *kopiurv1.SnapshotPolicy) { p.Spec.CopyMethod = kopiurv1.CopyDirect }
 	for name, tc := range map[string]struct {
-		policy *kopiurv1.SnapshotPolicy
-		want   bool
+		policy   *kopiurv1.SnapshotPolicy
+		unserved bool
+		want     bool
+		fault    string
 	}{
-		"one claim":                     {web(by(kopiurv1.GroupByVolumeGroupSnapshot)), false},
-		"two, to be cut together":       {web(two, by(kopiurv1.GroupByVolumeGroupSnapshot)), true},
-		"two, of which nobody said how": {web(two), true},
-		"two, one after the other":      {web(two, by(kopiurv1.GroupByNone)), false},
-		"a claim and what is none": {web(func(p *kopiurv1.SnapshotPolicy) {
+		"one claim":                     {policy: web(by(kopiurv1.GroupByVolumeGroupSnapshot), direct), unserved: true},
+		"two, to be cut together":       {policy: web(two, by(kopiurv1.GroupByVolumeGroupSnapshot)), want: true},
+		"two, of which nobody said how": {policy: web(two), want: true},
+		"two, one after the other":      {policy: web(two, by(kopiurv1.GroupByNone), direct), unserved: true},
+		"two, in a cluster that cannot": {policy: web(two), unserved: true, want: true, fault: "does not serve VolumeGroupSnapshots"},
+		"two, without copies":           {policy: web(two, direct), want: true, fault: "copyMethod: Direct cannot do that"},
+		"a claim and what is none": {policy: web(func(p *kopiurv1.SnapshotPolicy) {
 			p.Spec.Sources = append(p.Spec.Sources, kopiurv1.Source{NFS: &kopiurv1.NFSVolume{Server: "s", Path: "/p"}})
-		}), false},
+		})},
 	} {
-		assert.Equal(t, tc.want, policy.Judge(tc.policy, nil, nil).Ungrouped, name)
+		v := policy.Judge(tc.policy, nil, nil, !tc.unserved)
+		assert.Equal(t, tc.want, v.Together, name)
+		assert.Equal(t, tc.fault != "", v.Ungroupable.Found(), name)
+		assert.Contains(t, v.Ungroupable.Message, tc.fault, name)
+		assert.Len(t, v.Resolved.Sources, len(tc.policy.Spec.Sources), "%s: what it stands for is told all the same", name)
 	}
 }
 

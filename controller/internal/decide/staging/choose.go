@@ -37,6 +37,8 @@ type Input struct {
 	// SnapshotAPI reports whether the cluster serves snapshot.storage.k8s.io/v1 VolumeSnapshots.
 	SnapshotAPI     bool
 	SnapshotClasses []SnapshotClass
+	// Grouped: the VolumeSnapshot is one of a group's, which has a class of its own.
+	Grouped bool
 	// SourceClass and StagedClass are the StorageClasses of the source and of the staged claim, nil where there is none.
 	SourceClass, StagedClass *StorageClass
 }
@@ -44,8 +46,11 @@ type Input struct {
 // Choice is how the source is staged.
 type Choice struct {
 	Method kopiurv1.CopyMethod
-	// SnapshotClass of the VolumeSnapshot; empty for a clone.
+	// SnapshotClass of the VolumeSnapshot; empty for a clone and in a group.
 	SnapshotClass string
+	// Group is the VolumeGroupSnapshot that the claim was cut with, Snapshot its VolumeSnapshot; empty where it is cut for
+	// itself.
+	Group, Snapshot string
 	// StorageClass of the staged claim.
 	StorageClass string
 	AccessModes  []corev1.PersistentVolumeAccessMode
@@ -83,7 +88,7 @@ func Choose(in Input) (Choice, *Refusal) {
 	if refusal := stagedClass(in, driver, &c); refusal != nil {
 		return Choice{}, refusal
 	}
-	if in.Method == kopiurv1.CopySnapshot {
+	if in.Method == kopiurv1.CopySnapshot && !in.Grouped {
 		name, refusal := snapshotClass(in, driver)
 		if refusal != nil {
 			return Choice{}, refusal
@@ -157,7 +162,7 @@ func snapshotClass(in Input, driver string) (string, *Refusal) {
 	}
 	if in.SnapshotClassName != "" {
 		return "", refuse(kopiurv1.ReasonNoVolumeSnapshotClass,
-			"VolumeSnapshotClass %s does not exist%s: correct volumeSnapshotClassName, %s", in.SnapshotClassName, known(fit), orDirect)
+			"VolumeSnapshotClass %s does not exist%s: correct volumeSnapshotClassName, %s", in.SnapshotClassName, Known(fit), orDirect)
 	}
 	if len(fit) == 0 {
 		return "", refuse(kopiurv1.ReasonNoVolumeSnapshotClass,
@@ -169,16 +174,17 @@ func snapshotClass(in Input, driver string) (string, *Refusal) {
 		return defaults[0].Name, nil
 	case len(defaults) > 1:
 		return "", refuse(kopiurv1.ReasonNoVolumeSnapshotClass,
-			"driver %s has several default VolumeSnapshotClasses%s: name one in volumeSnapshotClassName", driver, known(defaults))
+			"driver %s has several default VolumeSnapshotClasses%s: name one in volumeSnapshotClassName", driver, Known(defaults))
 	case len(fit) == 1:
 		return fit[0].Name, nil
 	default:
 		return "", refuse(kopiurv1.ReasonNoVolumeSnapshotClass,
-			"driver %s has several VolumeSnapshotClasses and none is the default%s: name one in volumeSnapshotClassName", driver, known(fit))
+			"driver %s has several VolumeSnapshotClasses and none is the default%s: name one in volumeSnapshotClassName", driver, Known(fit))
 	}
 }
 
-func known(classes []SnapshotClass) string {
+// Known lists classes for the end of a refusal.
+func Known(classes []SnapshotClass) string {
 	if len(classes) == 0 {
 		return ""
 	}

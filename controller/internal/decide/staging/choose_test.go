@@ -69,6 +69,10 @@ func TestChoose(t *testing.T) {
 			}),
 			staging.Choice{Method: kopiurv1.CopyClone, StorageClass: "fast", AccessModes: source().Spec.AccessModes},
 		},
+		"in a group the class is the group's": {
+			bound(func(in *staging.Input) { in.Grouped, in.SnapshotClasses = true, nil }),
+			staging.Choice{Method: kopiurv1.CopySnapshot, StorageClass: "fast", AccessModes: source().Spec.AccessModes},
+		},
 		"the policy may give the copy another class and other access modes": {
 			bound(func(in *staging.Input) {
 				in.Staging = &kopiurv1.Staging{StorageClassName: "shallow", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany}}

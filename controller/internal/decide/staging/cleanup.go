@@ -20,7 +20,8 @@ const (
 )
 
 // Cleanup says what to remove next. Objects of the same name that belong to somebody else are not ours to touch and
-// count as gone. It must only be asked once no pod can use the claim any more.
+// count as gone, and so does a VolumeSnapshot of a group, which goes with the group. It must only be asked once no pod can
+// use the claim any more.
 func Cleanup(s State) Removal {
 	if c := s.Claim; c != nil && ownedBy(c, s.Owner) {
 		if c.DeletionTimestamp != nil {

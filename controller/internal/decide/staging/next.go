@@ -88,10 +88,15 @@ func Next(s State, now time.Time) Verdict {
 		return Verdict{Step: CreateClaim, Reason: kopiurv1.ReasonWaitingForStagedPVCBind, Message: "making the staged claim", Size: sizeOf(s)}
 	}
 	vs := s.Snapshot
-	switch {
+	switch grouped := s.Staged.VolumeGroupSnapshotName != ""; {
+	case grouped && (vs == nil || vs.Deleting):
+		return Verdict{
+			Step: Failed, Reason: kopiurv1.ReasonGroupSnapshotLost,
+			Message: fmt.Sprintf("VolumeSnapshot %s of VolumeGroupSnapshot %s went before the claim was read from it; another cut would be of another instant", s.Staged.VolumeSnapshotName, s.Staged.VolumeGroupSnapshotName),
+		}
 	case vs == nil:
 		return Verdict{Step: CreateSnapshot, Reason: kopiurv1.ReasonWaitingForVolumeSnapshot, Message: "making VolumeSnapshot " + s.Staged.VolumeSnapshotName}
-	case vs.Owner != s.Owner:
+	case vs.Owner != s.Owner && !grouped:
 		return taken("VolumeSnapshot", s.Staged.VolumeSnapshotName)
 	case vs.Deleting:
 		return Verdict{Step: Blocked, Reason: kopiurv1.ReasonWaitingForVolumeSnapshot, Message: "VolumeSnapshot " + vs.Name + " is being deleted; a new one follows"}
@@ -100,7 +105,7 @@ func Next(s State, now time.Time) Verdict {
 	}
 	message := "VolumeSnapshot " + vs.Name + " is not ready to use yet"
 	if vs.Error != "" {
-		message += "; its driver says: " + oneLine(vs.Error)
+		message += "; its driver says: " + OneLine(vs.Error)
 	}
 	return await(AwaitSnapshot, kopiurv1.ReasonWaitingForVolumeSnapshot, kopiurv1.ReasonStagingTimedOut, message, vs.Created, timeout, now)
 }
@@ -129,7 +134,7 @@ func claimState(s State, timeout time.Duration, now time.Time) Verdict {
 func BindMessage(name, event string) string {
 	message := "staged claim " + name + " is not bound yet"
 	if event != "" {
-		message += "; its newest event says: " + oneLine(event)
+		message += "; its newest event says: " + OneLine(event)
 	}
 	return message
 }
@@ -182,8 +187,8 @@ func ownedBy(o metav1.Object, uid types.UID) bool {
 	return ref != nil && ref.UID == uid
 }
 
-// oneLine keeps a foreign message readable inside a condition.
-func oneLine(s string) string {
+// OneLine keeps a foreign message readable inside a condition.
+func OneLine(s string) string {
 	const most = 512
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) > most {

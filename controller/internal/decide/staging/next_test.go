@@ -45,6 +45,8 @@ func snapshot(age time.Duration, change ...func(*staging.Snapshot)) func(*stagin
 
 func ready(s *staging.Snapshot) { s.Ready = true }
 
+func grouped(s *staging.State) { s.Staged.VolumeGroupSnapshotName = "nightly" }
+
 func copied(age time.Duration, phase corev1.PersistentVolumeClaimPhase) func(*staging.State) {
 	return func(s *staging.State) {
 		s.Claim = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
@@ -85,6 +87,16 @@ func TestNext(t *testing.T) {
 		"a snapshot of somebody else is not touched": {
 			staged(snapshot(time.Minute, ready, func(s *staging.Snapshot) { s.Owner = "other" })), staging.Blocked, kopiurv1.ReasonStagingNameTaken, "VolumeSnapshot one-snap belongs to somebody else", time.Minute,
 		},
+		"a group's snapshot is used whoever owns it": {
+			staged(grouped, snapshot(time.Minute, ready, func(s *staging.Snapshot) { s.Owner = "" })), staging.CreateClaim, kopiurv1.ReasonWaitingForStagedPVCBind, "", 0,
+		},
+		"a group's snapshot that went is not made again": {
+			staged(grouped), staging.Failed, kopiurv1.ReasonGroupSnapshotLost, "of another instant", 0,
+		},
+		"nor is one on its way out": {
+			staged(grouped, snapshot(time.Minute, ready, func(s *staging.Snapshot) { s.Deleting = true })), staging.Failed, kopiurv1.ReasonGroupSnapshotLost, "VolumeGroupSnapshot nightly", 0,
+		},
+		"a copy that was made of it before is used": {staged(grouped, copied(time.Hour, corev1.ClaimBound)), staging.Usable, kopiurv1.ReasonSourceStaged, "", 0},
 		"a snapshot on its way out is waited for": {
 			staged(snapshot(time.Minute, ready, func(s *staging.Snapshot) { s.Deleting = true })), staging.Blocked, kopiurv1.ReasonWaitingForVolumeSnapshot, "being deleted", 0,
 		},
@@ -162,6 +174,7 @@ func TestCleanup(t *testing.T) {
 		"then the snapshot goes":                 {staged(snapshot(time.Hour, ready)), staging.RemoveSnapshot},
 		"and is waited for":                      {staged(snapshot(time.Hour, func(s *staging.Snapshot) { s.Deleting = true })), staging.AwaitRemoval},
 		"nothing left":                           {staged(), staging.Clean},
+		"a group's snapshot goes with the group": {staged(grouped, snapshot(time.Hour, ready, func(s *staging.Snapshot) { s.Owner = "" })), staging.Clean},
 		"a claim of somebody else is left alone": {staged(copied(time.Hour, corev1.ClaimBound), foreign), staging.Clean},
 		"a snapshot of somebody else, too":       {staged(snapshot(time.Hour, func(s *staging.Snapshot) { s.Owner = "other" })), staging.Clean},
 	} {

@@ -110,9 +110,6 @@ func (o *nowOptions) plan(ctx context.Context, c *cli.Cluster) ([]*kopiurv1.Snap
 	for _, idle := range expand.Idle(p, claims.Items) {
 		c.Warn(idle)
 	}
-	if len(out) > len(p.RepositoryRefs()) && p.Spec.GroupBy != kopiurv1.GroupByNone {
-		c.Warn(fmt.Sprintf("the claims of SnapshotPolicy %s are cut one after the other, not at one instant", p.Name))
-	}
 	for _, s := range out {
 		found := validation.Snapshot(s)
 		found.Merge(validation.SnapshotOfPolicy(s, p))
