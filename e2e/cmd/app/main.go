@@ -22,6 +22,7 @@ const usage = `usage: testapp VERB ARGUMENT...
   compare [--ignore FIELD,...] A B    compare two trees or manifests (files, - for standard input); exit code 1 if they differ
   write [--append] FILE CONTENT       write a file, and the folders that lead to it
   cat FILE                            print a file
+  lockstep FIRST SECOND               count in both until told to end: the second file never before the first
   http-get [--timeout DURATION] URL   print what a server answers; exit code 1 unless it is a 2xx
   http-serve ADDRESS DIR              serve a folder
   webdav-serve ADDRESS DIR            serve a folder for reading and writing, to $APP_USER with $APP_PASSWORD
@@ -65,7 +66,7 @@ func exitCode(err error) int {
 func (a app) run(ctx context.Context, args []string) error {
 	verbs := map[string]func(context.Context, []string) error{
 		"fill": a.fill, "wipe": a.wipe, "manifest": a.manifest, "compare": a.compare,
-		"write": a.write, "cat": a.cat, "http-get": a.httpGet, "http-serve": a.httpServe,
+		"write": a.write, "cat": a.cat, "lockstep": a.lockstep, "http-get": a.httpGet, "http-serve": a.httpServe,
 		"webdav-serve": a.davServe, "sftp-serve": a.sftpServe,
 		"wait-for": a.waitFor, "echo": a.echo, "exit": a.exit, "sleep": a.sleep,
 	}
