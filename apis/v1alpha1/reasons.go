@@ -220,7 +220,7 @@ const (
 	ReasonCacheClaimTaken = "CacheClaimTaken"
 	// ReasonSnapshotSucceeded is set when the snapshot is stored completely. Nothing to do.
 	ReasonSnapshotSucceeded = "SnapshotSucceeded"
-	// ReasonSnapshotUnchanged is set when the source equals the previous snapshot and nothing was stored, as asked.
+	// ReasonSnapshotUnchanged is set when the source equals the previous snapshot and nothing was stored, as asked. Nothing to do.
 	ReasonSnapshotUnchanged = "Unchanged"
 	// ReasonIdentityCollision is set on a policy whose snapshots would be filed under the same identity and path as those
 	// of another policy in the same repository. Change spec.identity or the source's path of one of them.
@@ -276,7 +276,8 @@ const (
 	// ReasonOwnershipIncomplete is set when some could not be set. Run the mover with privilegedMode, or with the uid that
 	// owns the files.
 	ReasonOwnershipIncomplete = "OwnershipIncomplete"
-	// ReasonFSGroupApplied is set on MetadataAltered: source.readOnly was false and the kubelet applied the pod's fsGroup.
+	// ReasonFSGroupApplied is set on MetadataAltered: source.readOnly was false and the kubelet applied the pod's fsGroup, as
+	// was acknowledged. Nothing to do.
 	ReasonFSGroupApplied = "FsGroupApplied"
 )
 

@@ -94,7 +94,7 @@ const (
 	ReasonDeletionUndecided = "DeletionUndecided"
 	// ReasonStoppingMover is set while the mover of a Snapshot that is being deleted comes to its end. Nothing to do.
 	ReasonStoppingMover = "StoppingMover"
-	// ReasonSnapshotDeleted is set on an event when the stored data was deleted, or was not there any more.
+	// ReasonSnapshotDeleted is set on an event when the stored data was deleted, or was not there any more. Nothing to do.
 	ReasonSnapshotDeleted = "SnapshotDeleted"
 	// ReasonSnapshotDeletionHeld is set on an event of each Snapshot that waits because of it.
 	ReasonSnapshotDeletionHeld = "SnapshotDeletionHeld"
@@ -103,9 +103,9 @@ const (
 	// ReasonSnapshotOrphaned is set on an event when a Snapshot went and its data stays: deletionPolicy is Orphan, its
 	// Namespace is being deleted, its repository is gone, or it is annotated with skip-snapshot-cleanup.
 	ReasonSnapshotOrphaned = "SnapshotOrphaned"
-	// ReasonSnapshotRetainedOnScheduleDelete is set on an event when the data stays because the schedule is gone.
+	// ReasonSnapshotRetainedOnScheduleDelete is set on an event when the data stays because the schedule is gone. Nothing to do.
 	ReasonSnapshotRetainedOnScheduleDelete = "SnapshotRetainedOnScheduleDelete"
-	// ReasonSnapshotRetainedOnPolicyDelete is set on an event when the data stays because the policy is gone.
+	// ReasonSnapshotRetainedOnPolicyDelete is set on an event when the data stays because the policy is gone. Nothing to do.
 	ReasonSnapshotRetainedOnPolicyDelete = "SnapshotRetainedOnPolicyDelete"
 	// ReasonSnapshotDiscovered is set on a Snapshot that only shows what was found in a repository. It can be restored from;
 	// deleting it deletes nothing.
