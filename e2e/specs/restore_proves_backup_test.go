@@ -40,6 +40,8 @@ func TestRestoreProvesBackup(t *testing.T) {
 		"the live volume to an SSH server":                       {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: onSFTP},
 		"the live volume to a store behind rclone":               {method: kopiurv1.CopyDirect, class: framework.ClassImmediate, backend: onRclone},
 		"a CSI snapshot of a volume that waits for its consumer": {method: kopiurv1.CopySnapshot, class: framework.ClassWFFC, newClaim: true},
+		"a CSI clone of a volume that waits for its consumer":    {method: kopiurv1.CopyClone, class: framework.ClassWFFC, newClaim: true},
+		"the live volume that has waited for its consumer":       {method: kopiurv1.CopyDirect, class: framework.ClassWFFC},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
