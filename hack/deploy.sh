@@ -30,7 +30,8 @@ kubectl apply --server-side --force-conflicts -f "charts/kopiur/crds" >/dev/null
 before=$(kubectl -n "$namespace" get deployments -l app.kubernetes.io/instance=kopiur --ignore-not-found -o name 2>/dev/null || true)
 "$helm" upgrade --install kopiur "charts/kopiur" --namespace "$namespace" --create-namespace \
 	--set-string global.imageRegistry="$registry" --set-string image.tag="$version" \
-	--set-string mover.image.tag="$version" --set-string webhook.image.tag="$version" "$@" >/dev/null
+	--set-string mover.image.tag="$version" --set-string webhook.image.tag="$version" \
+	--set-string features.kopiaUi.image.tag="$version" "$@" >/dev/null
 deployments=$(kubectl -n "$namespace" get deployments -l app.kubernetes.io/instance=kopiur -o name)
 for d in $deployments; do
 	# The same tag may name a newer image now, which a Deployment does not notice.

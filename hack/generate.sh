@@ -47,10 +47,11 @@ fi
 
 if grep -rqs '+kubebuilder:rbac' controller --include='*.go'; then
 	rbac=charts/kopiur/files/rbac.yaml
-	# What copies credentials is granted only where that is switched on.
-	(cd controller && "$chartgen" rbac -out "$dest/$rbac" $(go list ./... | grep -v /internal/projection) &&
-		"$chartgen" rbac -out "$dest/charts/kopiur/files/projection-rbac.yaml" ./internal/projection)
-	outputs+=("$rbac" charts/kopiur/files/projection-rbac.yaml)
+	# What copies credentials and what serves web UIs is granted only where that is switched on.
+	(cd controller && "$chartgen" rbac -out "$dest/$rbac" $(go list ./... | grep -v -e /internal/projection -e /internal/server$) &&
+		"$chartgen" rbac -out "$dest/charts/kopiur/files/projection-rbac.yaml" ./internal/projection &&
+		"$chartgen" rbac -out "$dest/charts/kopiur/files/server-rbac.yaml" ./internal/server)
+	outputs+=("$rbac" charts/kopiur/files/projection-rbac.yaml charts/kopiur/files/server-rbac.yaml)
 fi
 
 if grep -rqs '+kubebuilder:rbac' webhook --include='*.go'; then

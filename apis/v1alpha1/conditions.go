@@ -29,6 +29,8 @@ const (
 	ConditionMassDeletionHeld = "MassDeletionHeld"
 	// ConditionSeeded: spec.seed was carried out, or was not needed.
 	ConditionSeeded = "Seeded"
+	// ConditionServerAvailable: the web UI of spec.server is served; absent without spec.server.
+	ConditionServerAvailable = "ServerAvailable"
 )
 
 // Conditions of Snapshots and Restores: the gates before a mover starts, in their order.

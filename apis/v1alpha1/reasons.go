@@ -371,3 +371,25 @@ const (
 	// those of a policy that writes there itself. Exclude the identity, or give the policy another.
 	ReasonIdentityOverlap = "IdentityOverlap"
 )
+
+// Reasons of a repository's web UI.
+const (
+	// ReasonServerAvailable is set while the web UI is served. Nothing to do; status.server says where it is.
+	ReasonServerAvailable = "ServerAvailable"
+	// ReasonServerStarting is set while the web UI's pod starts. Nothing to do; if it lasts, look at the pod.
+	ReasonServerStarting = "ServerStarting"
+	// ReasonServerFailed is set when the web UI's pod has ended. The message has what it said last; it is started again.
+	ReasonServerFailed = "ServerFailed"
+	// ReasonServerNotEnabled is set where spec.server is written and this installation serves no web UI. Set
+	// features.kopiaUi.enabled of the chart, or take spec.server away.
+	ReasonServerNotEnabled = "ServerNotEnabled"
+	// ReasonServerNameTaken is set when an object of the name that the web UI needs belongs to somebody else. It is not
+	// touched: delete or rename it.
+	ReasonServerNameTaken = "ServerNameTaken"
+	// ReasonServerVolumeNotShared is set when the claim of a filesystem repository cannot be mounted by the web UI and by
+	// movers at a time. Use a claim with access mode ReadWriteMany, or an NFS volume.
+	ReasonServerVolumeNotShared = "ServerVolumeNotShared"
+	// ReasonServerLeftBehind is set in an event when a ClusterRepository goes and this installation may not delete the
+	// objects of its web UI. Delete what the message names.
+	ReasonServerLeftBehind = "ServerLeftBehind"
+)

@@ -12,7 +12,25 @@ const (
 	LabelComponent = "app.kubernetes.io/component"
 	ComponentMover = "mover"
 
+	// ComponentServer is the value of LabelComponent on the objects of a repository's web UI, ServerAppName that of
+	// LabelAppName; LabelAppInstance has the repository's name.
+	ComponentServer  = "kopia-server"
+	LabelAppName     = "app.kubernetes.io/name"
+	ServerAppName    = "kopiur-server"
+	LabelAppInstance = "app.kubernetes.io/instance"
+
 	prefix = GroupName + "/"
+
+	// LabelServerUser on a generated Secret of the web UI is a digest of the user name in it, AnnotationServerSpec on what
+	// was made for the web UI one of what it was made from.
+	LabelServerUser      = prefix + "server-user"
+	AnnotationServerSpec = prefix + "server-spec"
+	// LabelServerCredentials on a copy of a ClusterRepository's credentials beside its web UI is a digest of their version;
+	// AnnotationServerCredentials on the server's pod the same.
+	LabelServerCredentials      = prefix + "server-credentials"
+	AnnotationServerCredentials = prefix + "server-credentials"
+	// AnnotationServerAnnotations on the web UI's Service lists the annotations that spec.server.service.annotations has set.
+	AnnotationServerAnnotations = prefix + "server-annotations"
 
 	// LabelOrigin tells where a Snapshot comes from.
 	LabelOrigin = prefix + "origin"

@@ -15,10 +15,7 @@ func upkeepPending(at string) []pendingField {
 }
 
 func repositoryPending() []pendingField {
-	out := []pendingField{
-		{path: "spec.server", instead: "no web page is served"},
-	}
-	return append(out, upkeepPending("spec.maintenance.mover")...)
+	return upkeepPending("spec.maintenance.mover")
 }
 
 // pendingFields lists, by kind, the fields no code of this version reads. A row goes when its feature lands; the test of

@@ -35,7 +35,7 @@ func TestNotYetSupported(t *testing.T) {
 		"every backend is carried out":                   {&kopiurv1.Repository{}, `{backend: {azure: {container: c}}}`, nil, nil},
 		"a seed is carried out":                          {&kopiurv1.Repository{}, `{seed: {from: {repository: {name: mirror}}}}`, nil, nil},
 		"identity rules are carried out":                 {&kopiurv1.ClusterRepository{}, `{identityDefaults: {cluster: east}}`, nil, nil},
-		"a server warns":                                 {&kopiurv1.Repository{}, `{server: {}}`, nil, []string{"spec.server"}},
+		"a server is carried out":                        {&kopiurv1.Repository{}, `{server: {}}`, nil, nil},
 		"another threshold is carried out":               {&kopiurv1.Repository{}, `{deletionProtection: {threshold: 0}}`, nil, nil},
 		"a cache that is kept is carried out":            {&kopiurv1.Repository{}, `{moverDefaults: {cache: {mode: Persistent, storageClassName: fast}}}`, nil, nil},
 		"a plain policy asks for nothing":                {&kopiurv1.SnapshotPolicy{}, `{repository: {name: nas}, sources: [{pvc: {name: data}, readOnly: true}], groupBy: VolumeGroupSnapshot, defaultDeletionPolicy: Delete}`, nil, nil},

@@ -17,6 +17,7 @@ import (
 
 	vsv1 "github.com/kubernetes-csi/external-snapshotter/client/v8/apis/volumesnapshot/v1"
 	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -74,6 +75,9 @@ type Options struct {
 	// CredentialProjection lets the credentials of ClusterRepositories be copied to where their movers run, if both sides
 	// ask for it. It takes the right to write Secrets.
 	CredentialProjection bool
+	// ServerImage serves kopia's web UI for the repositories that ask for it; without one nothing is served. It takes the
+	// right to write Deployments, Services and Secrets.
+	ServerImage string
 	// MaxConcurrentJobs is how many backups may run at a time over all repositories; 0 is no limit. Restores start at once
 	// and count.
 	MaxConcurrentJobs int
@@ -124,6 +128,7 @@ func Scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	// These cannot fail but by a fault of the build.
 	utilruntime.Must(corev1.AddToScheme(s))
+	utilruntime.Must(appsv1.AddToScheme(s))
 	utilruntime.Must(batchv1.AddToScheme(s))
 	utilruntime.Must(rbacv1.AddToScheme(s))
 	utilruntime.Must(coordinationv1.AddToScheme(s))
@@ -137,6 +142,9 @@ func Scheme() *runtime.Scheme {
 // endpoints are the caller's business and off.
 func ManagerOptions(o Options) ctrl.Options {
 	opts := index.CacheOptions()
+	if o.ServerImage != "" {
+		index.Serving(&opts)
+	}
 	if len(o.WatchNamespaces) > 0 {
 		opts.DefaultNamespaces = map[string]cache.Config{}
 		for _, ns := range o.WatchNamespaces {
@@ -209,6 +217,7 @@ func AddToManager(mgr ctrl.Manager, o Options) error {
 		OperatorNamespace:  o.Namespace,
 		WatchNamespaces:    o.WatchNamespaces,
 		Projection:         o.CredentialProjection,
+		ServerImage:        o.ServerImage,
 		StreamRole:         cmp.Or(o.StreamRole, streamaccess.DefaultRole),
 		MaxConcurrentJobs:  o.MaxConcurrentJobs,
 		MaxDeleteJobs:      o.MaxConcurrentDeleteJobs,

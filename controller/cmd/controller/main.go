@@ -100,7 +100,7 @@ func elect(ctx context.Context, cfg *rest.Config, o process.Options, identity st
 // reconcile runs all reconcilers until the context ends.
 func reconcile(ctx context.Context, cfg *rest.Config, o process.Options, identity string, endpoints *process.Endpoints) error {
 	endpoints.Ready(false)
-	opts := setup.Options{MoverImage: o.MoverImage, RcloneMoverImage: o.RcloneMoverImage, StreamImage: o.StreamImage, StreamRole: o.StreamRole, Namespace: o.Namespace, WatchNamespaces: o.WatchNamespaces, Instance: identity, ReconcileConcurrency: &o.ReconcileConcurrency, MaxConcurrentJobs: o.MaxConcurrentJobs, MaxConcurrentDeleteJobs: o.MaxDeleteJobs, CredentialProjection: o.CredentialProjection}
+	opts := setup.Options{MoverImage: o.MoverImage, RcloneMoverImage: o.RcloneMoverImage, StreamImage: o.StreamImage, StreamRole: o.StreamRole, Namespace: o.Namespace, WatchNamespaces: o.WatchNamespaces, Instance: identity, ReconcileConcurrency: &o.ReconcileConcurrency, MaxConcurrentJobs: o.MaxConcurrentJobs, MaxConcurrentDeleteJobs: o.MaxDeleteJobs, CredentialProjection: o.CredentialProjection, ServerImage: o.ServerImage}
 	mgr, err := ctrl.NewManager(cfg, setup.ManagerOptions(opts))
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)

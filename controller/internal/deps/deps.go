@@ -49,6 +49,8 @@ type Deps struct {
 	// MoverImage and PullPolicy of mover pods.
 	MoverImage moverjob.Images
 	PullPolicy corev1.PullPolicy
+	// ServerImage serves the web UIs of repositories; without one there are none.
+	ServerImage string
 	// OperatorNamespace is where the operator runs.
 	OperatorNamespace string
 	// WatchNamespaces limits what is watched; all where it is empty.

@@ -6,6 +6,7 @@ package index
 import (
 	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -44,6 +45,13 @@ func Informed() []client.Object {
 		out = append(out, Metadata(kind))
 	}
 	return out
+}
+
+// Serving adds what web UIs are made of: those of ours.
+func Serving(o *cache.Options) {
+	ours := labels.SelectorFromSet(labels.Set{kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue, kopiurv1.LabelComponent: kopiurv1.ComponentServer})
+	o.ByObject[&appsv1.Deployment{}] = cache.ByObject{Label: ours}
+	o.ByObject[&corev1.Service{}] = cache.ByObject{Label: ours}
 }
 
 // bare drops what no mapper looks at. Annotations among it: consent is read live, never from a cache.

@@ -22,6 +22,7 @@ type Options struct {
 	RcloneMoverImage     string
 	StreamImage          string
 	StreamRole           string
+	ServerImage          string
 	Namespace            string
 	WatchNamespaces      []string
 	HTTPAddr             string
@@ -78,6 +79,7 @@ func Parse(args []string, getenv func(string) string, out io.Writer) (Options, e
 	text(&o.RcloneMoverImage, "rclone-mover-image", "KOPIUR_RCLONE_MOVER_IMAGE", "", "image of the mover pods of repositories behind rclone; by default the mover's with -rclone behind its tag")
 	text(&o.StreamImage, "stream-image", "KOPIUR_STREAM_IMAGE", "", "image with the helper that runs commands for streams, normally the controller's own; without it there are no streams")
 	text(&o.StreamRole, "stream-role", "KOPIUR_STREAM_ROLE", streamaccess.DefaultRole, "ClusterRole that such helpers are bound to")
+	text(&o.ServerImage, "server-image", "KOPIUR_SERVER_IMAGE", "", "image of kopia's web UI; without it none is served")
 	text(&o.Namespace, "namespace", "KOPIUR_NAMESPACE", "", "namespace of the operator; required")
 	watch := ""
 	text(&watch, "watch-namespaces", "KOPIUR_WATCH_NAMESPACES", "", "namespaces to look after, separated by commas; all where it is empty. ClusterRepositories are looked after in any case")

@@ -134,6 +134,12 @@ func refresh(ctx context.Context, c client.Client, have, want *corev1.Secret) er
 	return c.Patch(ctx, have, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})) //nolint:wrapcheck // by the caller
 }
 
+// Collect reads all that the movers of a repository mount, for one Secret that holds a copy of it.
+func Collect(ctx context.Context, live client.Reader, r moverjob.Repository) (map[string][]byte, gates.Verdict, error) {
+	data, _, v, err := collect(ctx, live, r)
+	return data, v, err
+}
+
 // collect reads the Secrets and the CA bundle at the repository's home. Of the password's Secret only the password is
 // taken: what else lies there is nobody else's business.
 func collect(ctx context.Context, live client.Reader, r moverjob.Repository) (data map[string][]byte, from string, v gates.Verdict, err error) {

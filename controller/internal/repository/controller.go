@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,6 +75,12 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 	for _, core := range []string{mapper.KindSecret, mapper.KindConfigMap, mapper.KindServiceAccount, mapper.KindNamespace} {
 		b = b.WatchesMetadata(index.Metadata(core), handler.EnqueueRequestsFromMapFunc(index.Core(c, r.kind.name, core)))
 	}
+	if r.ServerImage != "" {
+		b = b.Watches(&appsv1.Deployment{}, index.Coalesced(r.servedBy)).
+			Watches(&corev1.Service{}, index.Coalesced(r.servedBy)).
+			Watches(&corev1.Pod{}, index.Coalesced(r.servedBy)).
+			WatchesMetadata(index.Metadata(mapper.KindSecret), index.Coalesced(r.servedBy))
+	}
 	return b.Complete(r) //nolint:wrapcheck // wrapped by the caller
 }
 
@@ -107,11 +114,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 	if r.Writes.Behind(obj) {
 		return ctrl.Result{RequeueAfter: loop.BehindRetry}, nil
 	}
-	if obj.GetDeletionTimestamp() != nil {
-		return ctrl.Result{}, nil // its Jobs go by their owner references; the store is never touched
-	}
 	s := r.kind.wrap(obj, r.OperatorNamespace)
 	p := s.patcher(r.Env)
+	if again, err := r.guard(ctx, s); err != nil {
+		return p.Finish(ctx, ctrl.Result{}, err)
+	} else if again || obj.GetDeletionTimestamp() != nil {
+		return ctrl.Result{}, nil // its Jobs go by their owner references; the store is never touched
+	}
 	defer func() { res, err = p.Finish(ctx, res, err) }() // the only status write
 
 	if seed.Armed(s.repo.Spec, s.repo.Status) {
@@ -129,6 +138,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (res ctrl.
 		return ctrl.Result{}, err
 	}
 	if err := r.upkeep(ctx, p, s, plan.Status.UniqueID); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.serve(ctx, p, s, &plan.Status); err != nil {
 		return ctrl.Result{}, err
 	}
 	return r.act(ctx, p, s, w, plan)

@@ -43,15 +43,18 @@ func grant(cfg *rest.Config) (*permissions, error) {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
 	// Tests switch everything on that the chart can.
-	projection := filepath.Join(filepath.Dir(file), "projection-rbac.yaml")
-	if b, err = os.ReadFile(filepath.Clean(projection)); err != nil {
-		return nil, fmt.Errorf("read the controller's permissions: %w", err)
-	}
-	if err := yaml.Unmarshal(b, &more); err != nil {
-		return nil, fmt.Errorf("read %s: %w", projection, err)
+	for _, name := range []string{"projection-rbac.yaml", "server-rbac.yaml"} {
+		feature := filepath.Join(filepath.Dir(file), name)
+		if b, err = os.ReadFile(filepath.Clean(feature)); err != nil {
+			return nil, fmt.Errorf("read the controller's permissions: %w", err)
+		}
+		if err := yaml.Unmarshal(b, &more); err != nil {
+			return nil, fmt.Errorf("read %s: %w", feature, err)
+		}
+		rules.ClusterRole = append(rules.ClusterRole, more.ClusterRole...)
 	}
 	// The operator's own namespace is that of the test, which is not known here.
-	rules.ClusterRole = append(append(rules.ClusterRole, more.ClusterRole...), rules.Role...)
+	rules.ClusterRole = append(rules.ClusterRole, rules.Role...)
 	c, err := client.New(cfg, client.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("make a client for the permissions: %w", err)

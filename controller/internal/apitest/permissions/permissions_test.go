@@ -37,7 +37,7 @@ func TestEveryPermissionIsUsed(t *testing.T) {
 		// unseen are granted and not sure to be asked for by these tests, each with what does.
 		unseen map[string]string
 	}{
-		"controller": {[]string{"rbac.yaml", "projection-rbac.yaml"}, "kopiur-test-", unseenOfController},
+		"controller": {[]string{"rbac.yaml", "projection-rbac.yaml", "server-rbac.yaml"}, "kopiur-test-", unseenOfController},
 		"webhook":    {[]string{"webhook-rbac.yaml", "webhook-tls-rbac.yaml"}, "hook-", unseenOfWebhook},
 	} {
 		t.Run(name, func(t *testing.T) {

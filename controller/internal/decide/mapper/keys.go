@@ -4,6 +4,7 @@
 package mapper
 
 import (
+	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,35 @@ func RepositoryNeeds(s kopiurv1.RepositorySpec, objectNamespace, operatorNamespa
 	}
 	if d := s.MoverDefaults; d != nil && (d.SecurityContext != nil || d.PodSecurityContext != nil) {
 		keys = append(keys, anyIn(KindNamespace, home))
+	}
+	for _, key := range serverNeeds(s, home) {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// serverNeeds are those of the web UI, which may be in another namespace.
+func serverNeeds(s kopiurv1.RepositorySpec, home string) []string {
+	if s.Server == nil {
+		return nil
+	}
+	at := cmp.Or(s.Server.Namespace, home)
+	var keys []string
+	if a := s.Server.Auth; a != nil && a.SecretRef != nil {
+		keys = append(keys, Object(KindSecret, at, a.SecretRef.Name))
+	}
+	fs := s.Backend.Filesystem
+	switch {
+	case fs == nil:
+	case fs.Volume == nil:
+		keys = append(keys, anyIn(KindNamespace, at))
+	case fs.Volume.PVC != nil:
+		keys = append(keys, Object(KindClaim, at, fs.Volume.PVC.Name))
+	}
+	if s.MoverDefaults != nil || s.Server.SecurityContext != nil || s.Server.PodSecurityContext != nil {
+		keys = append(keys, anyIn(KindNamespace, at))
 	}
 	return keys
 }
