@@ -151,7 +151,7 @@ if [[ -n $cluster ]]; then
 		fi
 		if [[ -z ${KUBECONFIG:-} ]] && ! out/bin/cluster up --print-env >"$out/cluster.env"; then
 			set_up_failed cluster "the cluster did not start"
-		elif ! TEST_IMAGES=1 RCLONE=1 make --no-print-directory images deploy DEPLOY_FLAGS='--set features.credentialProjection.enabled=true'; then
+		elif ! TEST_IMAGES=1 RCLONE=1 make --no-print-directory images deploy DEPLOY_FLAGS='--set features.credentialProjection.enabled=true --set features.kopiaUi.enabled=true'; then
 			set_up_failed cluster "the images or the chart could not be installed"
 		else
 			# Only now: with KUBECONFIG set, deploy would take our cluster for one of yours.
