@@ -28,9 +28,11 @@ const (
 	ServerOperation = "ui"
 	// DefaultServerPort of its Service, and the port of its pod in any case.
 	DefaultServerPort int32 = 51515
-	// DefaultServerUser goes with a generated password. Username and password are the keys of a generated Secret.
+	// DefaultServerUser goes with a generated password.
 	DefaultServerUser = "kopia"
+	// ServerUsernameKey is where a generated Secret has the name to log in with.
 	ServerUsernameKey = "username"
+	// ServerPasswordKey is where a generated Secret has the password.
 	ServerPasswordKey = "password"
 
 	serverPortName = "http"
@@ -64,8 +66,10 @@ func ServerName(repository string) string {
 	return strings.TrimRight(name[:min(len(name), most-len(tail))], "-") + tail
 }
 
-// ServerAuthSecret and ServerCredentials are the names of the generated Secret and of the copy of the repository's.
-func ServerAuthSecret(repository string) string  { return ServerName(repository) + "-auth" }
+// ServerAuthSecret is the name of the generated Secret.
+func ServerAuthSecret(repository string) string { return ServerName(repository) + "-auth" }
+
+// ServerCredentials is the name of the copy of the repository's Secrets.
 func ServerCredentials(repository string) string { return ServerName(repository) + "-repo-creds" }
 
 // ServerNamespace is where the web UI of a repository runs.

@@ -60,8 +60,7 @@ func (o Of) Ensure(ctx context.Context) (decide.Verdict, error) {
 	}
 	v := decide.Decide(w.input)
 	err = o.act(ctx, w, v)
-	var stands standsInTheWay
-	if errors.As(err, &stands) {
+	if stands, ok := errors.AsType[standsInTheWay](err); ok {
 		w.input.Taken = string(stands)
 		return decide.Decide(w.input), nil
 	}
@@ -99,7 +98,8 @@ func (o Of) observe(ctx context.Context) (world, error) {
 	if err := o.template(ctx, &w); err != nil {
 		return world{}, err
 	}
-	return w, o.observeObjects(ctx, &w)
+	err = o.observeObjects(ctx, &w)
+	return w, err
 }
 
 func (o Of) observeGates(ctx context.Context, w *world) error {
@@ -143,13 +143,13 @@ func (o Of) observeGates(ctx context.Context, w *world) error {
 
 // template builds the objects, and asks for the Namespace's consent where the pod needs it.
 func (o Of) template(ctx context.Context, w *world) error {
-	var err error
-	if w.deployment, err = moverjob.BuildServer(w.request); err == nil {
-		w.service, err = moverjob.BuildService(w.request.Repository)
+	var refusal error
+	if w.deployment, refusal = moverjob.BuildServer(w.request); refusal == nil {
+		w.service, refusal = moverjob.BuildService(w.request.Repository)
 	}
-	if err != nil {
-		w.input.Refusal = err.Error()
-		return nil
+	if refusal != nil {
+		w.input.Refusal = refusal.Error()
+		return nil //nolint:nilerr // it is told in the condition
 	}
 	pod := w.deployment.Spec.Template.Spec
 	if w.input.Permitted = gates.Privileges(pod, w.input.Namespace, nil); w.input.Permitted.Open {

@@ -103,9 +103,9 @@ func TestServer(t *testing.T) {
 		assert.Greater(t, len(password), 20)
 		assert.Equal(t, "localhost/kopiur/ui:test", u.deployment.Spec.Template.Spec.Containers[0].Image)
 		assert.Equal(t, appsv1.RecreateDeploymentStrategyType, u.deployment.Spec.Strategy.Type)
-		assert.Equal(t, u.service.Spec.Selector, map[string]string{
+		assert.Equal(t, map[string]string{
 			"app.kubernetes.io/name": "kopiur-server", "app.kubernetes.io/instance": r.GetName(), kopiurv1.LabelOwnerUID: string(r.GetUID()),
-		})
+		}, u.service.Spec.Selector)
 		assert.Equal(t, cluster, len(u.deployment.OwnerReferences) == 0)
 		if cluster {
 			env.Get(u.creds)

@@ -73,15 +73,11 @@ func TestDecide(t *testing.T) {
 		"a claim for many nodes is shared":              {given(onClaim(corev1.ReadWriteOnce, corev1.ReadWriteMany)), true, false, kopiurv1.ReasonServerStarting},
 		"a claim for one node would lock movers out":    {given(onClaim(corev1.ReadWriteOnce)), false, false, kopiurv1.ReasonServerVolumeNotShared},
 		"a claim for one pod would as well":             {given(onClaim(corev1.ReadWriteOncePod)), false, false, kopiurv1.ReasonServerVolumeNotShared},
-		"a claim that is not there is waited for": {given(func(in *server.Input) { in.Volume = closed(kopiurv1.ReasonRepositoryVolumeNotReachable) }),
-			false, false, kopiurv1.ReasonRepositoryVolumeNotReachable},
-		"Secrets that are not there are waited for": {given(func(in *server.Input) { in.Creds = closed(kopiurv1.ReasonMissingCredentialsSecret) }),
-			false, false, kopiurv1.ReasonMissingCredentialsSecret},
-		"a password that is not there is waited for": {given(func(in *server.Input) { in.Auth = closed(kopiurv1.ReasonMissingCredentialsSecret) }),
-			false, false, kopiurv1.ReasonMissingCredentialsSecret},
-		"a privilege needs the namespace's consent": {given(func(in *server.Input) { in.Permitted = closed(kopiurv1.ReasonPrivilegedMoverNotPermitted) }),
-			false, false, kopiurv1.ReasonPrivilegedMoverNotPermitted},
-		"a suspended one is not started": {given(func(in *server.Input) { in.Repository.Spec.Suspend = true }), false, false, kopiurv1.ReasonSuspended},
+		"a claim that is not there is waited for":       {given(func(in *server.Input) { in.Volume = closed(kopiurv1.ReasonRepositoryVolumeNotReachable) }), false, false, kopiurv1.ReasonRepositoryVolumeNotReachable},
+		"Secrets that are not there are waited for":     {given(func(in *server.Input) { in.Creds = closed(kopiurv1.ReasonMissingCredentialsSecret) }), false, false, kopiurv1.ReasonMissingCredentialsSecret},
+		"a password that is not there is waited for":    {given(func(in *server.Input) { in.Auth = closed(kopiurv1.ReasonMissingCredentialsSecret) }), false, false, kopiurv1.ReasonMissingCredentialsSecret},
+		"a privilege needs the namespace's consent":     {given(func(in *server.Input) { in.Permitted = closed(kopiurv1.ReasonPrivilegedMoverNotPermitted) }), false, false, kopiurv1.ReasonPrivilegedMoverNotPermitted},
+		"a suspended one is not started":                {given(func(in *server.Input) { in.Repository.Spec.Suspend = true }), false, false, kopiurv1.ReasonSuspended},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
