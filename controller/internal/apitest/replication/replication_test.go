@@ -284,7 +284,7 @@ func TestWhatIsRefused(t *testing.T) {
 	mixed.Spec.Destination.S3.Bucket = "mixed"
 	one, two := replication("one"), replication("two")
 	one.Spec.Destination.S3.Bucket, two.Spec.Destination.S3.Bucket = "both", "both"
-	two.Spec.SourceRef.Name = "cloud"
+	two.Spec.SourceRef.Name = "tape"
 	wi := &kopiurv1.Repository{ObjectMeta: metav1.ObjectMeta{Name: "cloud"}}
 	wi.Spec.Backend.S3 = &kopiurv1.S3Backend{Bucket: "cloud", Auth: &kopiurv1.BackendAuth{WorkloadIdentity: &kopiurv1.WorkloadIdentity{ServiceAccountName: "sa"}}}
 	wi.Spec.Encryption.PasswordSecretRef.Name = "password"
@@ -294,6 +294,7 @@ func TestWhatIsRefused(t *testing.T) {
 	if c := two.CreationTimestamp.Compare(one.CreationTimestamp.Time); c == 0 && two.UID < one.UID {
 		one, two = two, one // both of one second
 	}
+	l.Touch(two) // it may have been looked at before the other was there
 	for r, want := range map[*kopiurv1.RepositoryReplication]string{
 		onto: "it is where", mixed: "spec.destination", two: "each would overwrite the other's copy",
 	} {
