@@ -58,8 +58,9 @@ func (r *repository) says(t *testing.T, env *testenv.Env, reason string) metav1.
 func answers(t *testing.T, env *testenv.Env, d *appsv1.Deployment) {
 	t.Helper()
 	env.Get(d)
+	base := d.DeepCopy() // the controller may write the Deployment at any time
 	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
-	require.NoError(t, env.Client.Status().Update(t.Context(), d))
+	require.NoError(t, env.Client.Status().Patch(t.Context(), d, client.MergeFrom(base)))
 }
 
 func gone(t *testing.T, env *testenv.Env, objs ...client.Object) {

@@ -15,6 +15,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -132,9 +133,7 @@ func TestTheCacheIsKept(t *testing.T) {
 		assert.Equal(t, int64(8<<30), c.Spec.Repository.Cache.CapacityBytes, "kopia's limits follow the volume")
 	}
 
-	l.Get(l.policy)
-	l.policy.Spec.Mover.Cache.Capacity = "16Gi"
-	require.NoError(t, l.Client.Update(t.Context(), l.policy))
+	l.Change(l.policy, func() { l.policy.Spec.Mover.Cache.Capacity = "16Gi" })
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		l.GetC(c, l.policy)
 		assert.Equal(c, l.policy.Generation, l.policy.Status.ObservedGeneration, "the controller knows of it")
@@ -161,8 +160,8 @@ func (l *lab) let(claim *corev1.PersistentVolumeClaim) {
 		return
 	}
 	require.NoError(l.t, err)
-	claim.Finalizers = nil
-	require.NoError(l.t, client.IgnoreNotFound(l.Client.Update(l.t.Context(), claim)))
+	unprotected := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	require.NoError(l.t, client.IgnoreNotFound(l.Client.Patch(l.t.Context(), claim, unprotected)))
 }
 
 // told are the events about a Snapshot.
