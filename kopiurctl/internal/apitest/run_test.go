@@ -203,14 +203,14 @@ func TestRunWaitEndsOtherwise(t *testing.T) {
 func TestReplicationRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	blobs, snaps := mirror("offsite"), snapshotReplication("selected")
+	blobs, snaps := mirror("ctl-offsite"), snapshotReplication("selected")
 	w.create(blobs, snaps, mirror("both"), snapshotReplication("both"))
-	c := w.start(t.Context(), "replication", "run", "offsite", "--wait")
-	c.says(t, "offsite  Pending")
+	c := w.start(t.Context(), "replication", "run", "ctl-offsite", "--wait")
+	c.says(t, "ctl-offsite  Pending")
 	w.status(blobs, func() {
 		blobs.Status.ManualRun = new(manual(asked, kopiurv1.RunRunning))
 	})
-	c.says(t, "offsite  Running")
+	c.says(t, "ctl-offsite  Running")
 	w.status(blobs, func() {
 		blobs.Status.ManualRun = new(manual(asked, kopiurv1.RunSucceeded))
 		blobs.Status.LastReplicatedBlobs, blobs.Status.LastReplicatedBytes = new(int64(12)), new(int64(3<<20))
@@ -226,14 +226,14 @@ func TestReplicationRun(t *testing.T) {
 	r := w.run("replication", "run", "both", "--kind", "repository")
 	assert.Equal(t, cli.OK, r.code, r.stderr)
 	for name, args := range map[string][]string{
-		"unknown": {"offsit"},
-		"kind":    {"offsite", "--kind", "blob"},
-		"other":   {"offsite", "--kind", "snapshot"},
+		"unknown": {"ctl-offsit"},
+		"kind":    {"ctl-offsite", "--kind", "blob"},
+		"other":   {"ctl-offsite", "--kind", "snapshot"},
 	} {
 		w.run(append([]string{"replication", "run"}, args...)...).golden("replication-run-" + name)
 	}
 	w.get(blobs)
 	blobs.Spec.Suspend = true
 	require.NoError(t, w.client.Update(t.Context(), blobs))
-	w.run("replication", "run", "offsite").golden("replication-run-suspended")
+	w.run("replication", "run", "ctl-offsite").golden("replication-run-suspended")
 }
