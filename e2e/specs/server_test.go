@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -169,6 +170,9 @@ func screenshot(t *testing.T, at, user, password string) {
 	page := strings.Replace(at, "http://", "http://"+user+":"+password+"@", 1) + "/snapshots"
 	args := []string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,800", "--user-data-dir=" + t.TempDir(), "--virtual-time-budget=15000"}
 	dom, err := exec.CommandContext(ctx, browser, append(args, "--dump-dom", page)...).Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		t.Log("what the browser said: ", string(exit.Stderr))
+	}
 	require.NoError(t, err)
 	assert.Contains(t, string(dom), "Snapshots", "the page of somebody who is in")
 	require.NoError(t, exec.CommandContext(ctx, browser, append(args, "--screenshot="+picture, page)...).Run())
