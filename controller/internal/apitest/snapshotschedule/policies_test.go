@@ -56,6 +56,29 @@ func TestAPolicyThatComesLater(t *testing.T) {
 	l.arrive(1, kopiurv1.SnapshotSucceeded)
 }
 
+// TestARunGoesToEachRepositoryH3: one slot of a policy with two repositories is two Snapshots, each of its own repository.
+func TestARunGoesToEachRepositoryH3(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	offsite := l.repository.DeepCopy()
+	offsite.Name, offsite.Spec.Backend.S3.Bucket = "offsite", "offsite"
+	l.policy.Spec.Repository = nil
+	l.policy.Spec.Repositories = []kopiurv1.RepositoryRef{{Name: "nas"}, {Name: "offsite"}}
+	l.Create(offsite)
+	l.start()
+	l.says(kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonScheduled)
+	l.toNext()
+	list := l.arrive(2, kopiurv1.SnapshotSucceeded)
+	var to, slots []string
+	for i := range list {
+		to = append(to, list[i].Spec.Repository.Name)
+		slots = append(slots, list[i].Annotations[kopiurv1.AnnotationScheduleSlot])
+	}
+	assert.ElementsMatch(t, []string{"nas", "offsite"}, to)
+	assert.Equal(t, slots[0], slots[1])
+	l.recorded(true)
+}
+
 // TestDefaultsOfRepositories are inherited when they are looked at, and an edit of theirs counts at once.
 func TestDefaultsOfRepositories(t *testing.T) {
 	t.Parallel()
