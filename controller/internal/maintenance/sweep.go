@@ -12,9 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list;delete,namespace=kopiur-system
@@ -34,20 +34,7 @@ type Sweeper struct {
 
 // Start sweeps until the context ends. It is a manager's runnable.
 func (s *Sweeper) Start(ctx context.Context) error {
-	tick := s.Clock.NewTicker(sweeps)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C():
-		}
-		if n, err := s.Sweep(ctx); err != nil {
-			logf.FromContext(ctx).Error(err, "Leaving Leases to the next sweep")
-		} else if n > 0 {
-			logf.FromContext(ctx).Info("Deleted Leases that nobody holds", "count", n)
-		}
-	}
+	return loop.Every(ctx, s.Clock, sweeps, "Leases that nobody holds", s.Sweep) //nolint:wrapcheck // it ends with the context
 }
 
 // NeedLeaderElection keeps standbys from sweeping.

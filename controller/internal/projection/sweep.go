@@ -16,6 +16,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
 const (
@@ -37,20 +38,7 @@ type Sweeper struct {
 
 // Start sweeps until the context ends. It is a manager's runnable.
 func (s *Sweeper) Start(ctx context.Context) error {
-	tick := s.Clock.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C():
-			if n, err := s.Sweep(ctx); err != nil {
-				logf.FromContext(ctx).Error(err, "Leaving copied credentials to the next sweep")
-			} else if n > 0 {
-				logf.FromContext(ctx).Info("Deleted copied credentials that no run needs", "count", n)
-			}
-		}
-	}
+	return loop.Every(ctx, s.Clock, every, "copied credentials that no run needs", s.Sweep) //nolint:wrapcheck // it ends with the context
 }
 
 // NeedLeaderElection keeps standbys from sweeping.
