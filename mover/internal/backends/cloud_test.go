@@ -15,6 +15,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"math/big"
@@ -26,6 +27,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -235,14 +237,36 @@ func proxyTo(address string) http.Handler {
 	}
 }
 
-// freeAddress is one that nobody listens on yet.
+// freeAddress is one that nobody listens on yet, and that nobody else is given. It lies below the ports that the kernel
+// hands out by itself: one of those may belong to some client's connection a moment later.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := listen()
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", firstPort+int(lastPort.Add(1))%ports)
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+		if err != nil {
+			continue
+		}
+		require.NoError(t, l.Close())
+		return address
+	}
+	require.FailNow(t, "no port is free")
+	return ""
 }
+
+// Two runs at a time begin in different places.
+const firstPort, ports = 12000, 20000
+
+var lastPort = func() *atomic.Int64 {
+	var n atomic.Int64
+	n.Store(int64(os.Getpid()) * 100 % ports)
+	return &n
+}()
+
+// unique names what tests share a server for.
+func unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, lastName.Add(1)) }
+
+var lastName atomic.Int64
 
 func listen() (net.Listener, error) {
 	return new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0") //nolint:wrapcheck // a test's own

@@ -96,7 +96,7 @@ func s3(t *testing.T) *store {
 	t.Helper()
 	mem := s3mem.New()
 	require.NoError(t, mem.CreateBucket("backups"))
-	f, host := &front{next: gofakes3.New(mem).Server()}, fmt.Sprintf("s3-%s.example.org", portOf(freeAddress(t)))
+	f, host := &front{next: gofakes3.New(mem).Server()}, unique("s3")+".example.org"
 	internet.serve(t, host, f)
 	return &store{host: host, front: f, auth: map[string]string{work.KeyAWSAccessKeyID: "AKIAFAKE", work.KeyAWSSecretAccessKey: "fake-secret"}, at: func(name string) work.Backend {
 		return work.Backend{S3: &work.S3{Bucket: "backups", Prefix: name + "/", Endpoint: host, Region: "eu-1"}}
@@ -359,7 +359,7 @@ func (g *googleCloud) of(path string) http.Handler {
 func gcs(t *testing.T) *store {
 	t.Helper()
 	google.once.Do(func() { google.start(t) })
-	bucket := "bucket-" + portOf(freeAddress(t))
+	bucket := unique("bucket")
 	server := proxyTo(google.address)
 	f := &front{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+googleToken {
@@ -398,7 +398,7 @@ func davOverTLS(t *testing.T) *store {
 		}
 		server.ServeHTTP(w, r)
 	})}
-	host := fmt.Sprintf("dav-%s.example.org", portOf(freeAddress(t)))
+	host := unique("dav") + ".example.org"
 	internet.serve(t, host, f)
 	return &store{host: host, front: f, auth: map[string]string{work.KeyWebDAVUsername: "kopia", work.KeyWebDAVPassword: davPassword}, at: func(name string) work.Backend {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o750))
