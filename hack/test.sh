@@ -49,7 +49,7 @@ trap 'exit 130' INT TERM
 # set_up_failed <label> <what>: a test that could not start has not passed.
 set_up_failed() {
 	echo "FAIL  $2"
-	echo "0 passed, 1 failed, 0 skipped" >"$out/$1-setup.count"
+	printf '%s\n' "0 passed, 1 failed, 0 skipped" "FAIL  $2" >"$out/$1-setup.count"
 	status=1
 }
 

@@ -4,7 +4,7 @@
 // testsum turns `go test -json` into something to read and something to count.
 //
 //	go test -json ./... | testsum -out out/test/apis.count   one line per package, the output of what failed
-//	testsum -total out/test/*.count                          the closing line: N passed, N failed, N skipped
+//	testsum -total out/test/*.count                          what failed, again, and the closing line: N passed, N failed, N skipped
 //
 // What a test logs behind "figures: " is printed in any case: how often something was tried that is a count of its own.
 // It exists because `go test` prints no totals, and a suite whose size nobody sees can shrink unnoticed.
@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 func main() {
@@ -28,14 +29,17 @@ func main() {
 	var c counts
 	var err error
 	if *total {
-		c, err = addUp(flag.Args())
+		var failures string
+		c, failures, err = addUp(flag.Args())
 		if err == nil {
+			fmt.Print(failures)
 			fmt.Println(c)
 		}
 	} else {
-		c, err = summarize(os.Stdin, os.Stdout, *verbose)
+		var failures []string
+		c, failures, err = summarize(os.Stdin, os.Stdout, *verbose)
 		if err == nil && *out != "" {
-			err = c.save(*out)
+			err = c.save(*out, failures)
 		}
 	}
 	if err != nil {
@@ -54,32 +58,37 @@ func (c counts) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.Passed, c.Failed, c.Skipped)
 }
 
-func (c counts) save(file string) error {
+// save writes the counts into the first line, and below it the failures.
+func (c counts) save(file string, failures []string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(c.String()+"\n"), 0o600)
+	return os.WriteFile(file, []byte(c.String()+"\n"+strings.Join(failures, "")), 0o600)
 }
 
-func addUp(files []string) (counts, error) {
-	var sum counts
+func addUp(files []string) (sum counts, failures string, err error) {
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err != nil {
-			return sum, err
+			return sum, "", err
 		}
+		first, rest, _ := strings.Cut(string(raw), "\n")
 		var c counts
-		if _, err := fmt.Sscanf(string(raw), "%d passed, %d failed, %d skipped", &c.Passed, &c.Failed, &c.Skipped); err != nil {
-			return sum, fmt.Errorf("read %s: %w", file, err)
+		if _, err := fmt.Sscanf(first, "%d passed, %d failed, %d skipped", &c.Passed, &c.Failed, &c.Skipped); err != nil {
+			return sum, "", fmt.Errorf("read %s: %w", file, err)
 		}
+		failures += rest
 		sum.Passed += c.Passed
 		sum.Failed += c.Failed
 		sum.Skipped += c.Skipped
 	}
-	return sum, nil
+	if failures != "" {
+		failures = "Failed:\n" + failures + "\n"
+	}
+	return sum, failures, nil
 }
 
-func summarize(in io.Reader, out io.Writer, verbose bool) (counts, error) {
+func summarize(in io.Reader, out io.Writer, verbose bool) (counts, []string, error) {
 	s := newSummary(out, verbose)
 	lines := bufio.NewReader(in)
 	for {
@@ -88,10 +97,10 @@ func summarize(in io.Reader, out io.Writer, verbose bool) (counts, error) {
 			s.line(line)
 		}
 		if err == io.EOF {
-			return s.finish(), nil
+			return s.finish(), s.again, nil
 		}
 		if err != nil {
-			return s.total, err
+			return s.total, s.again, err
 		}
 	}
 }

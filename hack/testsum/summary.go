@@ -31,6 +31,7 @@ type summary struct {
 	out     io.Writer
 	verbose bool
 	total   counts
+	again   []string // every failure, short, for the end of a run whose beginning nobody scrolls back to
 	pkgs    map[string]*pkg
 	builds  map[string][]string // compiler output by import path
 }
@@ -101,7 +102,7 @@ func (s *summary) ended(p *pkg, e event) {
 		if own {
 			p.Failed++
 		}
-		fmt.Fprintf(s.out, "FAIL  %s %s (%.1fs)\n%s", e.Package, e.Test, e.Elapsed, indent(output))
+		s.fail(fmt.Sprintf("%s %s (%.1fs)", e.Package, e.Test, e.Elapsed), output, own)
 		return
 	case p.parents[e.Test]:
 		return
@@ -135,7 +136,7 @@ func (s *summary) packageEvent(e event) {
 // no end of their own; each counts as failed, and a package that failed without any failed test counts as one.
 func (s *summary) packageFailed(p *pkg, e event) {
 	if e.FailedBuild != "" {
-		fmt.Fprintf(s.out, "FAIL  %s does not build\n%s", e.Package, indent(strings.Join(s.builds[e.FailedBuild], "")))
+		s.fail(e.Package+" does not build", strings.Join(s.builds[e.FailedBuild], ""), true)
 	}
 	var running []string
 	for name := range p.tests {
@@ -146,13 +147,27 @@ func (s *summary) packageFailed(p *pkg, e event) {
 	slices.Sort(running)
 	for _, name := range running {
 		p.Failed++
-		fmt.Fprintf(s.out, "FAIL  %s %s (did not end)\n%s", e.Package, name, indent(strings.Join(p.tests[name], "")))
+		s.fail(e.Package+" "+name+" (did not end)", strings.Join(p.tests[name], ""), true)
 	}
 	if p.Failed == 0 {
 		p.Failed = 1
-		fmt.Fprintf(s.out, "FAIL  %s\n%s", e.Package, indent(strings.Join(p.output, "")))
+		s.fail(e.Package, strings.Join(p.output, ""), e.FailedBuild == "")
 	}
 }
+
+// fail prints a failure, and keeps its last lines where it is nobody else's.
+func (s *summary) fail(what, output string, own bool) {
+	text := indent(output)
+	fmt.Fprintf(s.out, "FAIL  %s\n%s", what, text)
+	if !own {
+		return
+	}
+	lines := slices.Collect(strings.Lines(text))
+	s.again = append(s.again, "FAIL  "+what+"\n"+strings.Join(lines[max(0, len(lines)-linesAgain):], ""))
+}
+
+// linesAgain is as many lines of a failure as are repeated: an assertion with its place, both values and a message.
+const linesAgain = 16
 
 func (s *summary) close(name string, p *pkg, word string, elapsed float64) {
 	fmt.Fprintf(s.out, "%-5s %s: %s (%.1fs)\n", word, name, p.counts, elapsed)

@@ -4,6 +4,8 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +76,7 @@ func TestSummarize(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			got, err := summarize(strings.NewReader(tc.events+"\n"), &out, false)
+			got, again, err := summarize(strings.NewReader(tc.events+"\n"), &out, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,6 +86,14 @@ func TestSummarize(t *testing.T) {
 			if !strings.Contains(out.String(), tc.prints) {
 				t.Errorf("printed %q, want %q in it", out.String(), tc.prints)
 			}
+			if len(again) != got.Failed {
+				t.Errorf("%d failures, and %d to be shown again: %q", got.Failed, len(again), again)
+			}
+			for _, failure := range again {
+				if !strings.HasPrefix(failure, "FAIL  p") || !strings.Contains(out.String(), failure) {
+					t.Errorf("shown again: %q, of %q", failure, out.String())
+				}
+			}
 		})
 	}
 }
@@ -92,20 +102,39 @@ func TestAddUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	if err := (counts{1, 2, 3}).save(a); err != nil {
+	if err := (counts{1, 2, 3}).save(a, []string{"FAIL  p T\n      boom\n", "FAIL  p U\n"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := (counts{10, 0, 1}).save(b); err != nil {
+	if err := (counts{10, 0, 1}).save(b, nil); err != nil {
 		t.Fatal(err)
 	}
-	got, err := addUp([]string{a, b})
-	if err != nil || got != (counts{11, 2, 4}) {
-		t.Errorf("got %v, %v", got, err)
+	got, failures, err := addUp([]string{a, b})
+	if err != nil || got != (counts{11, 2, 4}) || failures != "Failed:\nFAIL  p T\n      boom\nFAIL  p U\n\n" {
+		t.Errorf("got %v, %q, %v", got, failures, err)
+	}
+	if _, failures, _ := addUp([]string{b}); failures != "" {
+		t.Errorf("nothing failed, and it prints %q", failures)
 	}
 	if err := os.WriteFile(a, []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := addUp([]string{a}); err == nil {
+	if _, _, err := addUp([]string{a}); err == nil {
 		t.Error("a damaged count file must not read as zero")
+	}
+}
+
+// What is shown again is the end of a failure, where the assertion is, and not its thousand lines.
+func TestALongFailureIsCut(t *testing.T) {
+	t.Parallel()
+	events := `{"Action":"run","Package":"p","Test":"T"}` + "\n"
+	for i := range 1000 {
+		events += fmt.Sprintf(`{"Action":"output","Package":"p","Test":"T","Output":"line %d\n"}`, i) + "\n"
+	}
+	_, again, err := summarize(strings.NewReader(events+`{"Action":"fail","Package":"p","Test":"T"}`+"\n"), io.Discard, false)
+	if err != nil || len(again) != 1 {
+		t.Fatalf("%d failures, %v", len(again), err)
+	}
+	if got := strings.Count(again[0], "\n"); got != linesAgain+1 || !strings.HasSuffix(again[0], "line 999\n") {
+		t.Errorf("%d lines: %q", got, again[0])
 	}
 }
