@@ -27,9 +27,6 @@ const (
 	EnvKubeconfig = "KOPIUR_TEST_KUBECONFIG"
 	// EnvPKI names the folder with the certificates that its API server trusts a kubelet by.
 	EnvPKI = "KOPIUR_TEST_PKI"
-	// envRun differs from one run to the next. That it is looked up keeps Go from taking the results of an earlier run for
-	// this one's, whose API server would then have been asked for nothing (apitest/permissions).
-	envRun = "KOPIUR_TEST_RUN"
 	// envAssets is where envtest finds etcd and kube-apiserver.
 	envAssets = "KUBEBUILDER_ASSETS"
 )
@@ -82,7 +79,6 @@ func Main(m *testing.M) int {
 func connect() (*rest.Config, func(), error) {
 	crds := envtest.CRDInstallOptions{Paths: []string{crdPath()}, ErrorIfPathMissing: true, MaxTime: Wait}
 	if path := os.Getenv(EnvKubeconfig); path != "" {
-		_ = os.Getenv(envRun)
 		cfg, err := clientcmd.BuildConfigFromFlags("", path)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read %s: %w", EnvKubeconfig, err)

@@ -49,7 +49,6 @@ func run(m *testing.M) int {
 func connect() (*rest.Config, func(), error) {
 	crds := envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "charts", "kopiur", "crds")}, ErrorIfPathMissing: true}
 	if path := os.Getenv("KOPIUR_TEST_KUBECONFIG"); path != "" {
-		_ = os.Getenv("KOPIUR_TEST_RUN") // not the results of an earlier run: what is asked of the API server is looked at afterwards
 		cfg, err := clientcmd.BuildConfigFromFlags("", path)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read KOPIUR_TEST_KUBECONFIG: %w", err)
