@@ -114,6 +114,16 @@ func TestE12EveryCRDFitsAClientSideApply(t *testing.T) {
 	}
 }
 
+// exampleNamespaces makes those that examples and docs put their objects into.
+func exampleNamespaces(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"shop", "backup", "kopiur-system"} {
+		if out, err := try(t, "", "create", "namespace", name); err != nil {
+			require.Contains(t, out, "AlreadyExists")
+		}
+	}
+}
+
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 // Every example in the docs is one that the API server accepts.
@@ -126,9 +136,7 @@ func TestDocsExamplesApply(t *testing.T) {
 		}
 		return err
 	}))
-	if out, err := try(t, "", "create", "namespace", "shop"); err != nil {
-		require.Contains(t, out, "AlreadyExists")
-	}
+	exampleNamespaces(t)
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -143,11 +151,7 @@ func TestDocsExamplesApply(t *testing.T) {
 // Every example applies as it stands, strictly: an unknown field would be dropped without a word by a lenient server.
 func TestExamplesApply(t *testing.T) {
 	applyCRDs(t)
-	for _, ns := range []string{"shop", "backup", "kopiur-system"} {
-		if out, err := try(t, "", "create", "namespace", ns); err != nil {
-			require.Contains(t, out, "AlreadyExists")
-		}
-	}
+	exampleNamespaces(t)
 	files, err := filepath.Glob(root + "/docs/examples/*/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
