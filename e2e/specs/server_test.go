@@ -77,7 +77,12 @@ func newVisitor(t *testing.T, at, user, password string) *visitor {
 
 func (v *visitor) get(t *testing.T, path string) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.at+path, http.NoBody)
+	return v.do(t, http.MethodGet, path)
+}
+
+func (v *visitor) do(t *testing.T, method, path string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, v.at+path, http.NoBody)
 	require.NoError(t, err)
 	req.Header.Set("X-Kopia-Csrf-Token", v.token)
 	if v.user != "" {
@@ -125,6 +130,9 @@ func TestServer(t *testing.T) {
 	code, body := visitor.get(t, "/")
 	assert.Equal(t, http.StatusOK, code)
 	assert.Contains(t, strings.ToLower(body), "<title>")
+	// The server may have begun before the backup ended. It looks again every minute, and when somebody presses the button.
+	code, body = visitor.do(t, http.MethodPost, "/api/v1/repo/sync")
+	require.Equal(t, http.StatusOK, code, body)
 	code, body = visitor.get(t, "/api/v1/sources")
 	require.Equal(t, http.StatusOK, code, body)
 	var sources struct {

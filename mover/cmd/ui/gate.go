@@ -95,14 +95,15 @@ const api = "/api/v1/"
 
 // changes are the requests other than reading that are about this repository.
 var changes = map[string][]string{
-	http.MethodPost:   {"snapshots/delete", "snapshots/edit", "repo/sync", "refresh"},
+	http.MethodPost:   {"snapshots/delete", "snapshots/edit"},
 	http.MethodPut:    {"policy", "repo/throttle"},
 	http.MethodDelete: {"policy"},
 }
 
-// harmless are the requests other than reading that change nothing in the repository.
+// harmless are the requests other than reading that change nothing in the repository. A sync is the button that looks
+// for what has been stored since.
 var harmless = map[string][]string{
-	http.MethodPost: {"policy/resolve"},
+	http.MethodPost: {"policy/resolve", "repo/sync", "refresh"},
 	http.MethodPut:  {"ui-preferences"},
 }
 

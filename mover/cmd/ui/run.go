@@ -34,6 +34,10 @@ const (
 	// client is who the interface is to kopia. It is not who owns the maintenance: kopia's server would run it, outside
 	// of the lease that keeps two of them apart (K-6).
 	client = "kopiur-ui"
+	// refreshEvery is how old the list of backups may be. Kopia's own four hours are for a server that makes the backups
+	// itself: here the movers do, and a page without this morning's backup reads as if there were none. It costs one
+	// listing of the index.
+	refreshEvery = time.Minute
 )
 
 // process is what main gives: the outside world.
@@ -44,8 +48,9 @@ type process struct {
 	Stdout, Stderr io.Writer
 	Clock          engine.Clock
 	Signals        <-chan os.Signal
-	// ready is told the address that is served, in tests.
-	ready func(address string)
+	// ready is told the address that is served, in tests; refresh is refreshEvery elsewhere.
+	ready   func(address string)
+	refresh time.Duration
 }
 
 // program is one run.
@@ -63,6 +68,9 @@ type program struct {
 // termination message, as a mover's.
 func run(ctx context.Context, p process) int {
 	u := &program{process: p}
+	if u.refresh == 0 {
+		u.refresh = refreshEvery
+	}
 	f := flag.NewFlagSet("ui", flag.ContinueOnError)
 	f.SetOutput(p.Stderr)
 	f.StringVar(&u.dirs.Password, "password-dir", work.PasswordDir, "folder of the repository password's Secret")

@@ -34,6 +34,7 @@ const (
 // bench is a repository with one snapshot, and the files of a pod that serves it.
 type bench struct {
 	t                                      *testing.T
+	refresh                                time.Duration
 	repo, password, auth, ui, work, result string
 
 	mu  sync.Mutex
@@ -63,19 +64,25 @@ func newBench(t *testing.T) *bench {
 	b.secret(b.ui, "username", "kopia")
 	b.secret(b.ui, "password", uiPassword)
 	ctx := t.Context()
-	c := b.connection("kopiur")
-	require.NoError(t, engine.Create(ctx, c, engine.CreateOptions{}))
-	r, err := engine.Open(ctx, c)
-	require.NoError(t, err)
-	require.NoError(t, r.Furnish(ctx))
-	src := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(src, "page.html"), []byte("<script>alert(1)</script>"), 0o600))
-	_, err = r.Upload(ctx, engine.Upload{
-		Identity: engine.Identity{Username: "web", Hostname: "apps", Path: "/pvc/data"}, Path: src, Parallel: 1, Progress: &engine.Counters{},
-	})
-	require.NoError(t, err)
-	require.NoError(t, r.Close(ctx))
+	require.NoError(t, engine.Create(ctx, b.connection("kopiur"), engine.CreateOptions{}))
+	b.backup("/pvc/data")
 	return b
+}
+
+// backup stores one page under a path.
+func (b *bench) backup(path string) {
+	b.t.Helper()
+	ctx := b.t.Context()
+	r, err := engine.Open(ctx, b.connection("kopiur"))
+	require.NoError(b.t, err)
+	require.NoError(b.t, r.Furnish(ctx))
+	src := b.t.TempDir()
+	require.NoError(b.t, os.WriteFile(filepath.Join(src, "page.html"), []byte("<script>alert(1)</script>"), 0o600))
+	_, err = r.Upload(ctx, engine.Upload{
+		Identity: engine.Identity{Username: "web", Hostname: "apps", Path: path}, Path: src, Parallel: 1, Progress: &engine.Counters{},
+	})
+	require.NoError(b.t, err)
+	require.NoError(b.t, r.Close(ctx))
 }
 
 func (b *bench) secret(dir, key, value string) {
@@ -108,7 +115,7 @@ func (b *bench) process(s work.Spec) (process, chan os.Signal) {
 			"--password-dir", b.password, "--auth-dir", b.auth, "--ui-auth-dir", b.ui, "--cache-dir", "", "--work-dir", b.work,
 			"--termination-log", b.result,
 		},
-		Getenv: func(string) string { return text }, Stdout: b, Stderr: b, Clock: time.Now, Signals: signals,
+		Getenv: func(string) string { return text }, Stdout: b, Stderr: b, Clock: time.Now, Signals: signals, refresh: b.refresh,
 	}, signals
 }
 
@@ -296,6 +303,48 @@ func TestReadOnlyIsReadOnly(t *testing.T) {
 	st, body := b.ask(address, http.MethodPut, "/api/v1/ui-preferences", `{}`)
 	assert.Equal(t, http.StatusOK, st, body)
 	assert.Equal(t, before, b.tree())
+}
+
+// Kopia's server lists what was there when it began: who makes the backups are others.
+func TestShowsWhatIsStoredLater(t *testing.T) {
+	t.Parallel()
+	u := withPassword
+	u.ReadOnly = true
+	listed := func(b *bench, address string) []string {
+		_, body := b.ask(address, http.MethodGet, "/api/v1/sources", "")
+		var sources struct {
+			Sources []struct{ Source struct{ Path string } }
+		}
+		require.NoError(b.t, json.Unmarshal([]byte(body), &sources))
+		var paths []string
+		for _, s := range sources.Sources {
+			paths = append(paths, s.Source.Path)
+		}
+		return paths
+	}
+	t.Run("by itself", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		b.refresh = 50 * time.Millisecond
+		address, _ := b.serve(u)
+		b.backup("/pvc/later")
+		assert.EventuallyWithT(t, func(c *assert.CollectT) {
+			assert.ElementsMatch(c, []string{"/pvc/data", "/pvc/later"}, listed(b, address))
+		}, time.Minute, 50*time.Millisecond)
+	})
+	t.Run("when asked to, even read-only", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		b.refresh = 24 * time.Hour
+		address, _ := b.serve(u)
+		b.backup("/pvc/later")
+		assert.Equal(t, []string{"/pvc/data"}, listed(b, address), "nothing looks by itself for a day")
+		before := b.tree()
+		st, body := b.ask(address, http.MethodPost, "/api/v1/repo/sync", "{}")
+		require.Equal(t, http.StatusOK, st, body)
+		assert.ElementsMatch(t, []string{"/pvc/data", "/pvc/later"}, listed(b, address))
+		assert.Equal(t, before, b.tree())
+	})
 }
 
 // Whoever looks at backups has no business in the pod: its folders hold the repository's own credentials.
