@@ -160,6 +160,9 @@ if [[ -n $cluster ]]; then
 		else
 			# Only now: with KUBECONFIG set, deploy would take our cluster for one of yours.
 			environment "$out/cluster.env"
+			if ! command -v chromium-headless-shell chromium >/dev/null; then
+				left_out+=("the web interface in a browser: it needs one (Debian: chromium-headless-shell)")
+			fi
 			# What a failed test saw goes into files: thousands of lines of it would bury the failure itself.
 			export ARTIFACTS=${ARTIFACTS:-$out/artifacts}
 			# More specs at a time than there are processors: most of them wait for something most of the time.
