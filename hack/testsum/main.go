@@ -66,7 +66,8 @@ func (c counts) save(file string, failures []string) error {
 	return os.WriteFile(file, []byte(c.String()+"\n"+strings.Join(failures, "")), 0o600)
 }
 
-func addUp(files []string) (sum counts, failures string, err error) {
+func addUp(files []string) (sum counts, failed string, err error) {
+	var failures strings.Builder
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		if err != nil {
@@ -77,15 +78,15 @@ func addUp(files []string) (sum counts, failures string, err error) {
 		if _, err := fmt.Sscanf(first, "%d passed, %d failed, %d skipped", &c.Passed, &c.Failed, &c.Skipped); err != nil {
 			return sum, "", fmt.Errorf("read %s: %w", file, err)
 		}
-		failures += rest
+		failures.WriteString(rest)
 		sum.Passed += c.Passed
 		sum.Failed += c.Failed
 		sum.Skipped += c.Skipped
 	}
-	if failures != "" {
-		failures = "Failed:\n" + failures + "\n"
+	if failures.Len() > 0 {
+		failed = "Failed:\n" + failures.String() + "\n"
 	}
-	return sum, failures, nil
+	return sum, failed, nil
 }
 
 func summarize(in io.Reader, out io.Writer, verbose bool) (counts, []string, error) {

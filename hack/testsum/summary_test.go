@@ -126,11 +126,13 @@ func TestAddUp(t *testing.T) {
 // What is shown again is the end of a failure, where the assertion is, and not its thousand lines.
 func TestALongFailureIsCut(t *testing.T) {
 	t.Parallel()
-	events := `{"Action":"run","Package":"p","Test":"T"}` + "\n"
+	var events strings.Builder
+	events.WriteString(`{"Action":"run","Package":"p","Test":"T"}` + "\n")
 	for i := range 1000 {
-		events += fmt.Sprintf(`{"Action":"output","Package":"p","Test":"T","Output":"line %d\n"}`, i) + "\n"
+		fmt.Fprintf(&events, `{"Action":"output","Package":"p","Test":"T","Output":"line %d\n"}`+"\n", i)
 	}
-	_, again, err := summarize(strings.NewReader(events+`{"Action":"fail","Package":"p","Test":"T"}`+"\n"), io.Discard, false)
+	events.WriteString(`{"Action":"fail","Package":"p","Test":"T"}` + "\n")
+	_, again, err := summarize(strings.NewReader(events.String()), io.Discard, false)
 	if err != nil || len(again) != 1 {
 		t.Fatalf("%d failures, %v", len(again), err)
 	}
