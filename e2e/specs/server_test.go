@@ -172,6 +172,7 @@ func screenshot(t *testing.T, at, user, password string) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
+	require.NoError(t, os.MkdirAll(dir, 0o750)) // the browser ends with 3 and says nothing where there is no such folder
 	picture := filepath.Join(dir, "kopia-ui.png")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
