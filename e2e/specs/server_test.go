@@ -183,7 +183,7 @@ func screenshot(t *testing.T, at, user, password string) {
 		t.Log("what the browser said: ", string(exit.Stderr))
 	}
 	require.NoError(t, err)
-	assert.Contains(t, string(dom), "Snapshots", "the page of somebody who is in")
+	assert.Contains(t, string(dom), "/pvc/data", "the page of somebody who is in lists what the mover stored")
 	require.NoError(t, exec.CommandContext(ctx, browser, append(args, "--screenshot="+picture, page)...).Run())
 	assert.FileExists(t, picture)
 	t.Log("the browser saw ", picture)

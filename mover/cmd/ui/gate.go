@@ -70,8 +70,16 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this is not possible here", http.StatusForbidden)
 		return
 	}
+	if r.URL.Path == listPath && r.Method == http.MethodGet {
+		http.Redirect(w, r, "/", http.StatusFound)
+		return
+	}
 	g.behind.ServeHTTP(w, r)
 }
+
+// listPath is the page with the list of backups, as a bookmark and a reload ask for it. Opened directly it does not wait
+// for the preferences, and lists those of the interface's own user, of which there are none; from the start page it does.
+const listPath = "/snapshots"
 
 // admits compares digests: neither the content nor the length of what is right shows in the time it takes.
 func (g *gate) admits(r *http.Request) bool {

@@ -39,7 +39,7 @@ func (u *program) start(ctx context.Context, config, title string) server {
 		"--config-file=" + config, "--no-auto-maintenance", "--no-trace-storage", "--disable-repository-log", "--upgrade-no-block",
 		"--error-notifications=never",
 		"server", "start", "--insecure", "--without-password", "--address=unix:" + s.socket, "--no-grpc", "--no-control-api",
-		"--refresh-interval=" + u.refresh.String(), "--no-persistent-logs", "--ui-preferences-file=" + u.path("ui-preferences.json"),
+		"--refresh-interval=" + u.refresh.String(), "--no-persistent-logs", "--ui-preferences-file=" + u.path(preferencesFile),
 	}
 	if title != "" {
 		args = append(args, "--ui-title-prefix="+title+" ")

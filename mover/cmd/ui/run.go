@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -130,6 +131,9 @@ func (u *program) serve(ctx context.Context, spec work.Spec) error {
 	if err != nil {
 		return err
 	}
+	if err := u.prefer(); err != nil {
+		return err
+	}
 	k := u.start(ctx, config, s.Title)
 	defer k.stop()
 	listen := s.Listen
@@ -200,6 +204,25 @@ func (u *program) connect(ctx context.Context, spec work.Spec) (config string, e
 	}
 	return config, nil
 }
+
+// prefer has the page list every backup at first: by itself kopia's lists those of its own user and host, and here
+// nobody's are. What a person then prefers lasts as long as the container's folder.
+func (u *program) prefer() error {
+	f, err := os.OpenFile(u.path(preferencesFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		_, err = f.WriteString(`{"defaultSnapshotViewAll":true}`)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("write the preferences of the web interface: %w", err)
+	}
+	return nil
+}
+
+const preferencesFile = "ui-preferences.json"
 
 // users reads who may come in. Without an acknowledgement nobody may without a password.
 func (u *program) users(s work.UI) (credentials, error) {

@@ -305,6 +305,30 @@ func TestReadOnlyIsReadOnly(t *testing.T) {
 	assert.Equal(t, before, b.tree())
 }
 
+// By itself the page lists the backups of its own user, of whom there are none, and looks as if nothing were stored.
+func TestListsEverybodysBackups(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	address, stop := b.serve(withPassword)
+	viewAll := func(address string) bool {
+		var p struct{ DefaultSnapshotViewAll bool }
+		_, body := b.ask(address, http.MethodGet, "/api/v1/ui-preferences", "")
+		require.NoError(t, json.Unmarshal([]byte(body), &p))
+		return p.DefaultSnapshotViewAll
+	}
+	assert.True(t, viewAll(address))
+	res, err := http.DefaultTransport.RoundTrip(b.request(http.MethodGet, address+"/snapshots", "kopia", uiPassword, ""))
+	require.NoError(t, err)
+	require.NoError(t, res.Body.Close())
+	assert.Equal(t, "/", res.Header.Get("Location"), "a bookmark begins at the page that waits for the preferences")
+
+	st, body := b.ask(address, http.MethodPut, "/api/v1/ui-preferences", `{"defaultSnapshotViewAll":false}`)
+	require.Equal(t, http.StatusOK, st, body)
+	stop()
+	address, _ = b.serve(withPassword)
+	assert.False(t, viewAll(address), "what a person chose lasts")
+}
+
 // Kopia's server lists what was there when it began: who makes the backups are others.
 func TestShowsWhatIsStoredLater(t *testing.T) {
 	t.Parallel()
