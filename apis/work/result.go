@@ -124,6 +124,10 @@ type RestoreResult struct {
 	Ownership      Ownership `json:"ownership"`
 }
 
+// TargetFull begins the message of a restore, of code NoSpace, whose target has no room for it. It is about what the user
+// chose, and not about a cache.
+const TargetFull = "the target of the restore is full"
+
 // Ownership counts owners, modes and times that were set, and that could not be (K-5).
 type Ownership struct {
 	Applied int64        `json:"applied"`

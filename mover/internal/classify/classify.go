@@ -167,7 +167,7 @@ func space(err error) (work.Code, string) {
 	case errors.Is(err, engine.ErrScratch):
 		return work.CodeNoSpace, "the scratch volume is too small for what is restored into it"
 	case errors.Is(err, engine.ErrTarget):
-		return work.CodeNoSpace, "the target of the restore is full"
+		return work.CodeNoSpace, work.TargetFull
 	case errors.Is(err, engine.ErrStorage):
 		return work.CodeNoSpace, "the repository's storage or the cache is full"
 	default:
@@ -194,7 +194,7 @@ func side(err error) (work.Code, string) {
 	case errors.Is(err, engine.ErrInUse):
 		return work.CodeLocked, err.Error() + "; end what uses it: nothing was written"
 	case errors.Is(err, engine.ErrTooSmall):
-		return work.CodeNoSpace, err.Error()
+		return work.CodeNoSpace, work.TargetFull + ": " + after(err, engine.ErrTarget)
 	case errors.Is(err, fs.ErrExist):
 		return work.CodeTargetOccupied, err.Error()
 	default:

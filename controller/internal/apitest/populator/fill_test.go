@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -291,6 +292,54 @@ func TestUnreachableIsNeverEmptyK1(t *testing.T) {
 	w.update(r, func() { r.Spec.FailurePolicy.BackoffLimit = new(int32(1)) })
 	w.untilFilled(r, c, kopiurv1.ReasonRestoreSucceeded)
 	assert.Equal(t, "kfound", r.Status.Claims["data"].Resolved.KopiaSnapshotID)
+}
+
+// K-7: a claim that is too small for its snapshot gets no volume that is half full. Both objects say what to do; the other
+// claim of the Restore is filled, and so is this one once it was made again larger.
+func TestAClaimThatIsTooSmallK7(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, storagev1.VolumeBindingImmediate)
+	w.Mover(func(c testenv.Call) testenv.Play {
+		p := testenv.Succeed(c)
+		switch o := c.Spec.Operation; {
+		case o.Resolve != nil:
+			p.Result.Resolve.SnapshotID = "k" + o.Resolve.Identity.Path
+		case o.Restore != nil && o.Restore.SnapshotID == "k/pvc/data":
+			p.Result.Code, p.Result.Message = work.CodeNoSpace, work.TargetFull
+			p.Result.Restore = &work.RestoreResult{SnapshotID: o.Restore.SnapshotID, FilesRestored: 2, BytesRestored: 1 << 20}
+		}
+		return p
+	})
+	w.begin()
+	r := w.populator(func(s *kopiurv1.RestoreSpec) { s.FailurePolicy = &kopiurv1.FailurePolicy{BackoffLimit: new(int32(0))} })
+	small, other := w.wanting("data"), w.wanting("logs")
+	w.untilFilled(r, other, kopiurv1.ReasonRestoreSucceeded)
+	rec := w.untilClaim(r, "data", kopiurv1.ClaimFailed, kopiurv1.ReasonRestoreFailed)
+	const says = "claim data is too small for snapshot k/pvc/data, and its volume is not handed over half full: delete the claim and make it again with a larger request, and it is filled"
+	assert.Equal(t, says, rec.Message)
+	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonRestoreFailed)
+	assert.Contains(t, conditionOf(r, kopiurv1.ConditionReady).Message, says)
+	w.untilEvent(small, corev1.EventTypeWarning, kopiurv1.ReasonRestoreFailed)
+	w.rests(r)
+	w.Get(small)
+	assert.Equal(t, corev1.ClaimPending, small.Status.Phase)
+	assert.Empty(t, small.Spec.VolumeName)
+	prime, made := w.prime(small)
+	require.True(t, made)
+	for _, pv := range w.volumes(t.Context()) {
+		assert.NotEqual(t, small.UID, pv.Spec.ClaimRef.UID, "no volume is the claim's")
+	}
+
+	w.Mover(testenv.Succeed)
+	require.NoError(t, w.Client.Delete(t.Context(), small))
+	w.untilNoPrime(small)
+	large := w.wanting("data", func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("20Gi")
+	})
+	pv := w.untilFilled(r, large, kopiurv1.ReasonRestoreSucceeded)
+	assert.NotEqual(t, prime.Spec.VolumeName, pv.Name, "another volume")
+	assert.Equal(t, resource.MustParse("20Gi"), pv.Spec.Capacity[corev1.ResourceStorage])
+	w.until(r, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonRestoreSucceeded)
 }
 
 // A claim that names a Restore which fills none is told so.

@@ -6,6 +6,7 @@ package restore
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -57,6 +58,9 @@ func (d *decision) written() bool {
 	}
 	f := d.failure()
 	reason := kopiurv1.ReasonRestoreFailed
+	if rest, full := strings.CutPrefix(f.Message, work.TargetFull); full && f.KopiaErrorClass == string(work.CodeNoSpace) {
+		f.Message = d.tooSmall(rest)
+	}
 	switch o.State {
 	case moverjob.Wedged:
 		reason = kopiurv1.ReasonMoverPodWedged
@@ -71,6 +75,23 @@ func (d *decision) written() bool {
 		d.set(kopiurv1.ConditionCredentialsAvailable, metav1.ConditionFalse, kopiurv1.ReasonMissingCredentialsSecret, "%s", f.Message)
 	}
 	return d.fail(reason, f)
+}
+
+// tooSmall names the claim that has no room for the snapshot, and what helps. Nothing is deleted to make room (K-7).
+func (d *decision) tooSmall(detail string) string {
+	what, id := d.claimName(), d.st.Resolved.KopiaSnapshotID
+	left := strings.TrimPrefix(detail, ": ")
+	if left == "" {
+		left = "what was written so far is left in it"
+	}
+	switch {
+	case d.claim != nil:
+		return fmt.Sprintf("%s is too small for snapshot %s, and its volume is not handed over half full: delete the claim and make it again with a larger request, and it is filled", what, id)
+	case d.Restore.Spec.Target.PVC != nil:
+		return fmt.Sprintf("%s is too small for snapshot %s; %s: make the claim larger and raise target.pvc.capacity, or name another claim there, and the restore goes on", what, id, left)
+	default:
+		return fmt.Sprintf("%s has no room for snapshot %s; %s, and nothing was deleted to make room: make the claim larger or free space in it, and then edit the Restore, or make it again", what, id, left)
+	}
 }
 
 // wroteInto is the claim that a Job was told to write into, "" where it does not say. The spec may name another one by
@@ -126,6 +147,9 @@ func (d *decision) complete(res work.Result) bool {
 	}
 	d.st.Phase, d.st.Failure = kopiurv1.RestoreCompleted, nil
 	message := fmt.Sprintf("%d files with %d bytes were restored into %s", r.FilesRestored, r.BytesRestored, d.claimName())
+	if r.FilesSkipped > 0 {
+		message += fmt.Sprintf("; %d more were there already", r.FilesSkipped)
+	}
 	if r.EntriesFailed > 0 {
 		message += fmt.Sprintf("; %d entries could not be written, which options.ignoreErrors tolerates", r.EntriesFailed)
 	}

@@ -53,6 +53,22 @@ func TestOutcomes(t *testing.T) {
 		"a failure is final and says its class": {
 			fromSnapshot(failed("restore", work.CodeNoSpace, "the target is full")), kopiurv1.RestoreFailed, restore.Stalled, kopiurv1.ReasonRestoreFailed, "the target is full",
 		},
+		"a full claim is named, with what helps": {
+			fromSnapshot(failed("restore", work.CodeNoSpace, work.TargetFull)), kopiurv1.RestoreFailed, restore.Stalled, kopiurv1.ReasonRestoreFailed,
+			"claim data-new is too small for snapshot k1; what was written so far is left in it: make the claim larger and raise target.pvc.capacity",
+		},
+		"so is one of the user, in which nothing was deleted to make room (K-7)": {
+			fromSnapshot(existing, claim(""), failed("restore", work.CodeNoSpace, work.TargetFull)), kopiurv1.RestoreFailed, restore.Stalled, kopiurv1.ReasonRestoreFailed,
+			"claim data has no room for snapshot k1; what was written so far is left in it, and nothing was deleted to make room: make the claim larger or free space in it",
+		},
+		"a device that is too small says by how much": {
+			fromSnapshot(existing, claim(""), failed("restore", work.CodeNoSpace, work.TargetFull+": it has 1 bytes, the image 2; nothing was written")),
+			kopiurv1.RestoreFailed, restore.Stalled, kopiurv1.ReasonRestoreFailed, "no room for snapshot k1; it has 1 bytes, the image 2; nothing was written",
+		},
+		"what an earlier attempt has written is counted apart": {
+			fromSnapshot(wrote(work.RestoreResult{FilesRestored: 3, BytesRestored: 9, FilesSkipped: 4})),
+			kopiurv1.RestoreCompleted, restore.Ready, kopiurv1.ReasonRestoreSucceeded, "3 files with 9 bytes were restored into claim data-new; 4 more were there already",
+		},
 		"a mover that does not start is given up": {
 			fromSnapshot(outcome(moverjob.Outcome{State: moverjob.Wedged, Message: "pod p: ImagePullBackOff"})),
 			kopiurv1.RestoreFailed, restore.Stalled, kopiurv1.ReasonMoverPodWedged, "ImagePullBackOff",
