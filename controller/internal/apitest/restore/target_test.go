@@ -25,8 +25,9 @@ func TestIntoAnExistingClaim(t *testing.T) {
 	pvc := w.claim("data")
 	before := pvc.ResourceVersion
 	w.begin()
-	r := w.restore(into("data"))
+	r := w.restore(into("data"), func(s *kopiurv1.RestoreSpec) { s.SubPath = "etc/app.conf" })
 	w.untilReady(r)
+	assert.Equal(t, "etc/app.conf", w.CallsOf("restore")[0].Spec.Operation.Restore.SubPath)
 	assert.Equal(t, kopiurv1.ReasonTargetFound, conditionOf(r, kopiurv1.ConditionTargetAvailable).Reason)
 	w.Get(pvc)
 	assert.Equal(t, before, pvc.ResourceVersion, "the user's claim is not touched")
@@ -145,20 +146,32 @@ func TestClaimInUseIsNamedAndRestored(t *testing.T) {
 	w.untilEvent(r, corev1.EventTypeWarning, kopiurv1.ReasonTargetInUse)
 }
 
-func TestReadWriteOncePodInUseIsWaitedFor(t *testing.T) {
+// TestAClaimInUseIsWaitedFor: where its mode or the Restore says that only one pod may have it.
+func TestAClaimInUseIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	clk := &shifted{}
-	w.SetClock(clk)
-	w.claim("data", corev1.ReadWriteOncePod)
-	pod := w.user("data")
-	w.begin()
-	r := w.restore(into("data"))
-	w.until(r, kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonPVCInUse)
-	assert.Empty(t, w.CallsOf("restore"))
-	require.NoError(t, w.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
-	w.touch(r)
-	w.untilReady(r)
+	for name, tc := range map[string]struct {
+		mode corev1.PersistentVolumeAccessMode
+		spec func(*kopiurv1.RestoreSpec)
+	}{
+		"ReadWriteOncePod": {corev1.ReadWriteOncePod, func(*kopiurv1.RestoreSpec) {}},
+		"ifInUse: Refuse":  {corev1.ReadWriteOnce, func(s *kopiurv1.RestoreSpec) { s.Target.PVCRef.IfInUse = kopiurv1.InUseRefuse }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.claim("data", tc.mode)
+			pod := w.user("data")
+			w.begin()
+			r := w.restore(into("data"), tc.spec)
+			w.until(r, kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonPVCInUse)
+			assert.Contains(t, conditionOf(r, kopiurv1.ConditionReady).Message, "in use by pod db-0")
+			w.untilEvent(r, corev1.EventTypeWarning, kopiurv1.ReasonPVCInUse)
+			assert.Empty(t, w.CallsOf("restore"))
+			require.NoError(t, w.Client.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+			w.touch(r)
+			w.untilReady(r)
+		})
+	}
 }
 
 // TestRestoresThatBeginTogetherTakeTurns: all of them are woken by one event, before any cache shows the Job of another.
