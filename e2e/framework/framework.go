@@ -41,6 +41,8 @@ const (
 	ClassImmediate = "kopiur-immediate"
 	ClassWFFC      = "kopiur-wffc"
 	ClassNoSnap    = "kopiur-nosnap"
+	// ClassLimited has volumes that get full.
+	ClassLimited = "kopiur-limited"
 )
 
 // Env is one cluster.
@@ -159,6 +161,8 @@ func conditionsOf(o client.Object) []metav1.Condition {
 	case *kopiurv1.Maintenance:
 		return v.Status.Conditions
 	case *kopiurv1.RepositoryReplication:
+		return v.Status.Conditions
+	case *kopiurv1.SnapshotReplication:
 		return v.Status.Conditions
 	default:
 		return nil

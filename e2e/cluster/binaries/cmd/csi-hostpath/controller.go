@@ -54,13 +54,14 @@ func (d *driver) CreateVolume(ctx context.Context, q *csi.CreateVolumeRequest) (
 	defer leave()
 
 	want, block := q.GetCapacityRange().GetRequiredBytes(), isBlock(q.GetVolumeCapabilities()...)
+	limited := q.GetParameters()[limitParameter] == "true"
 	if block && want%512 != 0 {
 		want += 512 - want%512 // a device consists of sectors
 	}
 	have, err := d.disk.get(volume, id)
 	switch {
 	case errors.Is(err, errNotFound):
-		have = record{ID: id, Name: q.GetName(), Bytes: want, Block: block, Created: time.Now()}
+		have = record{ID: id, Name: q.GetName(), Bytes: want, Block: block, Limited: limited && !block, Created: time.Now()}
 		err = d.makeVolume(ctx, have, q.GetVolumeContentSource())
 	case err == nil && have.Block != block:
 		err = status.Errorf(codes.AlreadyExists, "volume %s exists with another volumeMode", id)

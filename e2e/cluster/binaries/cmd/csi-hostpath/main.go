@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command csi-hostpath is a CSI driver for one node whose volumes are folders and whose snapshots are copies of them. A
-// block volume is a file in such a folder behind a loop device. Snapshots of a group are copies that were made while all
+// block volume is a file in such a folder behind a loop device, and a volume whose class has the parameter limit=true a file
+// system in memory that gets full. Snapshots of a group are copies that were made while all
 // pods that use one of its volumes stood still.
 // It exists so that the test cluster has dynamic volumes, snapshots, clones and restores without any image. It
 // announces itself to the kubelet, so no registrar runs beside it, and it has switches that make storage misbehave on

@@ -40,6 +40,7 @@ type record struct {
 	Sources []string // the volumes of a group, sorted
 	Bytes   int64
 	Block   bool // its data is one file, the image
+	Limited bool // its data is a file system of its own, with room for Bytes and no more
 	Created time.Time
 }
 
@@ -123,12 +124,18 @@ func (s *store) create(ctx context.Context, k kind, r record, from string) error
 		return err
 	}
 	draft := folder + ".draft"
-	if err := os.RemoveAll(draft); err != nil {
+	if err := wipe(draft); err != nil {
 		return err
 	}
 	data := filepath.Join(draft, "data")
 	if err := os.MkdirAll(data, 0o755); err != nil {
 		return err
+	}
+	if r.Limited {
+		// The mount moves along when the folder above it gets its name.
+		if err := limit(data, r.Bytes); err != nil {
+			return errors.Join(err, wipe(draft))
+		}
 	}
 	if from == "" {
 		// Pods of any user write to a fresh volume, as with most network storage.
@@ -140,7 +147,7 @@ func (s *store) create(ctx context.Context, k kind, r record, from string) error
 		err = s.makeImage(ctx, data, r.Bytes)
 	}
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(draft))
+		return errors.Join(err, wipe(draft))
 	}
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -161,7 +168,7 @@ func (s *store) remove(k kind, id string) error {
 	if err != nil {
 		return err
 	}
-	return os.RemoveAll(folder)
+	return wipe(folder)
 }
 
 // copyTree copies owners, modes, times, links, holes and extended attributes, and shares blocks where the file system
