@@ -60,11 +60,11 @@ type AppOptions struct {
 // RunApp runs the test application with a claim mounted at /data, waits for its success and returns what it printed.
 func (e *Env) RunApp(t *testing.T, namespace, claim string, opts AppOptions, args ...string) string {
 	t.Helper()
-	return e.runApp(t, namespace, map[string]string{"/data": claim}, opts, args)
+	return e.RunAppWith(t, namespace, map[string]string{"/data": claim}, opts, args...)
 }
 
-// runApp runs the test application with claims by where they are mounted.
-func (e *Env) runApp(t *testing.T, namespace string, claims map[string]string, opts AppOptions, args []string) string {
+// RunAppWith is RunApp with several claims, by where they are mounted.
+func (e *Env) RunAppWith(t *testing.T, namespace string, claims map[string]string, opts AppOptions, args ...string) string {
 	t.Helper()
 	uid := int64(0)
 	if opts.UID != nil {
@@ -152,7 +152,7 @@ func (e *Env) Lists(t *testing.T, namespace string, claims ...string) map[string
 		mounts["/data/"+claim] = claim
 	}
 	lists := map[string][]Entry{}
-	for line := range strings.Lines(e.runApp(t, namespace, mounts, AppOptions{}, []string{"manifest", "/data"})) {
+	for line := range strings.Lines(e.RunAppWith(t, namespace, mounts, AppOptions{}, "manifest", "/data")) {
 		var entry Entry
 		require.NoError(t, json.Unmarshal([]byte(line), &entry), line)
 		claim, path, inside := strings.Cut(entry.Path, "/")

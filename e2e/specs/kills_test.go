@@ -35,13 +35,13 @@ func slowRepository(t *testing.T, e *framework.Env, ns string) {
 	e.WaitReady(t, r)
 }
 
-// moverPod waits for the mover of a Snapshot to reach a phase.
-func moverPod(t *testing.T, e *framework.Env, s *kopiurv1.Snapshot, phase corev1.PodPhase) *corev1.Pod {
+// moverPod waits for the mover of a Snapshot or Restore to reach a phase.
+func moverPod(t *testing.T, e *framework.Env, s client.Object, phase corev1.PodPhase) *corev1.Pod {
 	t.Helper()
 	var found *corev1.Pod
 	e.Eventually(t, fmt.Sprintf("a %s mover", phase), func(ctx context.Context) string {
 		var pods corev1.PodList
-		if err := e.Client.List(ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{kopiurv1.LabelOwnerUID: string(s.UID)}); err != nil {
+		if err := e.Client.List(ctx, &pods, client.InNamespace(s.GetNamespace()), client.MatchingLabels{kopiurv1.LabelOwnerUID: string(s.GetUID())}); err != nil {
 			return err.Error()
 		}
 		for i := range pods.Items {

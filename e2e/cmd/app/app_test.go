@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,9 +84,28 @@ func TestManifestCanBeComparedLater(t *testing.T) {
 
 func TestFillLeavesHoles(t *testing.T) {
 	t.Parallel()
-	info, err := os.Stat(filepath.Join(fillTree(t, "1"), "sparse"))
+	file := filepath.Join(fillTree(t, "1"), "sparse")
+	info, err := os.Stat(file)
 	require.NoError(t, err)
 	assert.EqualValues(t, 1<<20, info.Size())
+	out, err := runApp(t, "allocated", file)
+	require.NoError(t, err)
+	size, err := strconv.Atoi(strings.TrimSpace(out))
+	require.NoError(t, err)
+	assert.Less(t, size, 1<<19)
+}
+
+func TestFillKeepsToTheLargestSize(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, err := runApp(t, "fill", "--files", "60", "--largest", "100", "--sparse", "0", dir)
+	require.NoError(t, err)
+	require.NoError(t, filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if strings.HasPrefix(filepath.Base(path), "file-") {
+			assert.LessOrEqual(t, info.Size(), int64(100), path)
+		}
+		return err
+	}))
 }
 
 func TestWriteMakesTheFoldersItNeeds(t *testing.T) {

@@ -38,6 +38,7 @@ var oddNames = []string{
 // changes that again.
 type filler struct {
 	root    string
+	largest int
 	random  *rand.Rand
 	asRoot  bool
 	count   int
@@ -48,6 +49,7 @@ func (a app) fill(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("fill", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 1, "trees of one seed are alike")
 	files := flags.Int("files", 2000, "number of files")
+	largest := flags.Int("largest", 1<<20, "size of the largest files")
 	sparse := flags.Int64("sparse", 64<<20, "size of the sparse file; 0 for none")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -55,7 +57,7 @@ func (a app) fill(ctx context.Context, args []string) error {
 	if err := want(flags.Args(), "DIR"); err != nil {
 		return err
 	}
-	f := &filler{root: flags.Arg(0), random: rand.New(rand.NewPCG(*seed, 0)), asRoot: os.Geteuid() == 0} //nolint:gosec // repeatable on purpose
+	f := &filler{root: flags.Arg(0), largest: *largest, random: rand.New(rand.NewPCG(*seed, 0)), asRoot: os.Geteuid() == 0} //nolint:gosec // repeatable on purpose
 	if err := os.MkdirAll(f.root, 0o755); err != nil {
 		return err
 	}
@@ -136,6 +138,7 @@ func (f *filler) content() []byte {
 	default:
 		size = f.random.IntN(1 << 20)
 	}
+	size = min(size, f.largest)
 	content := make([]byte, size)
 	switch f.random.IntN(3) {
 	case 0: // text

@@ -16,9 +16,10 @@ import (
 )
 
 const usage = `usage: testapp VERB ARGUMENT...
-  fill [--seed N] [--files N] [--sparse BYTES] DIR   make a tree of files of every kind, the same for the same seed
+  fill [--seed N] [--files N] [--largest BYTES] [--sparse BYTES] DIR   make a tree of files of every kind, the same for the same seed
   wipe DIR                            remove everything in a folder
   manifest DIR                        describe a tree: one JSON object per line, sorted by path
+  allocated FILE...                   print how many bytes the file system spends on each
   compare [--ignore FIELD,...] A B    compare two trees or manifests (files, - for standard input); exit code 1 if they differ
   write [--append] FILE CONTENT       write a file, and the folders that lead to it
   cat FILE                            print a file
@@ -65,7 +66,7 @@ func exitCode(err error) int {
 
 func (a app) run(ctx context.Context, args []string) error {
 	verbs := map[string]func(context.Context, []string) error{
-		"fill": a.fill, "wipe": a.wipe, "manifest": a.manifest, "compare": a.compare,
+		"fill": a.fill, "wipe": a.wipe, "manifest": a.manifest, "allocated": a.allocated, "compare": a.compare,
 		"write": a.write, "cat": a.cat, "lockstep": a.lockstep, "http-get": a.httpGet, "http-serve": a.httpServe,
 		"webdav-serve": a.davServe, "sftp-serve": a.sftpServe,
 		"wait-for": a.waitFor, "echo": a.echo, "exit": a.exit, "sleep": a.sleep,
