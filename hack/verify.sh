@@ -133,6 +133,18 @@ shell_scripts() {
 	for f in hack/*.sh hack/tool .ci/run; do bash -n "$f"; done
 }
 
+# A row that names a test which was renamed, or never was, proves nothing.
+acceptance_tests_exist() {
+	local missing
+	missing=$(comm -23 \
+		<(grep -oE '\b(Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*' docs/acceptance.md | sort -u) \
+		<(grep -rhoE --include='*_test.go' '^func (Test|Fuzz|Benchmark)[A-Za-z0-9]+' apis controller webhook mover kopiurctl e2e hack | sed 's/^func //' | sort -u))
+	[[ -z $missing ]] && return 0
+	echo "docs/acceptance.md names tests that do not exist:"
+	echo "$missing"
+	return 1
+}
+
 check "generated files are fresh" hack/generate.sh --check
 check "go.mod files are tidy" tidy
 check "apis and controller build outside the workspace" build_as_importers_do
@@ -145,6 +157,7 @@ check "release builds carry no test switches" release_builds
 check "release builds are reproducible" reproducible
 SHOW=1 check "binary sizes (A4, M10)" binary_sizes
 check "shell scripts parse" shell_scripts
+check "acceptance.md names tests that exist" acceptance_tests_exist
 
 if ((${#failed[@]})); then
 	echo "verify: ${#failed[@]} failed" >&2
