@@ -35,7 +35,7 @@ func TestEveryReasonHasANextStep(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.*) \\|$")
 	for _, kinds := range []string{
 		"Reasons of conditions and events.", "Reasons of repositories.", "Reasons of Snapshots and Restores before their mover runs.", "Reasons of staging.",
-		"Reasons of a mover's run and outcome.", "Reasons of Snapshots that wait.", "Reasons of deleting Snapshots.", "Reasons of policies and schedules.",
+		"Reasons of a mover's run and outcome.", "Reasons of Snapshots that wait.", "Reasons of deleting Snapshots.", "Reasons of policies and schedules.", "Reasons of sessions in which somebody looks into backups.",
 	} {
 		_, block, found := strings.Cut(string(page), "\n"+kinds)
 		require.True(t, found, kinds)

@@ -45,6 +45,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/replication"
 	"github.com/kopiur/kopiur/controller/internal/repository"
 	"github.com/kopiur/kopiur/controller/internal/restore"
+	"github.com/kopiur/kopiur/controller/internal/session"
 	"github.com/kopiur/kopiur/controller/internal/snapshot"
 	"github.com/kopiur/kopiur/controller/internal/snapshotgroup"
 	"github.com/kopiur/kopiur/controller/internal/snapshotpolicy"
@@ -104,6 +105,7 @@ var reconcilers = []func(ctrl.Manager, deps.Deps) error{
 	replication.Setup,
 	repository.Setup,
 	restore.Setup,
+	session.Setup,
 	snapshot.Setup,
 	snapshotgroup.Setup,
 	snapshotpolicy.Setup,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package leftover takes away what an earlier operator of the same API left behind: a ConfigMap for each run, owned by
-// nobody (acceptance E-2). Kopiur itself makes none.
+// nobody (acceptance E-2). Kopiur itself makes none but those that sessions are asked for by, which name a component.
 package leftover
 
 import (

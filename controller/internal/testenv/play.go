@@ -89,6 +89,8 @@ func Succeed(c Call) Play {
 		r.Replicate = &work.ReplicateResult{
 			UniqueID: c.Spec.Repository.ExpectedUniqueID, BlobsTotal: 7, BytesTotal: 7 << 20, BlobsCopied: 5, BytesCopied: 5 << 20,
 		}
+	case op.Browse != nil:
+		r.Browse = &work.BrowseResult{Requests: 1}
 	case op.Restore != nil:
 		r.Restore = &work.RestoreResult{SnapshotID: op.Restore.SnapshotID, FilesRestored: 3, DirsRestored: 1, BytesRestored: 4096, Ownership: work.Ownership{Applied: 4}}
 	}
