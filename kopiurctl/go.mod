@@ -24,6 +24,8 @@ require (
 	k8s.io/client-go v0.37.2
 	// The log of client-go, for -v.
 	k8s.io/klog/v2 v2.140.0
+	// How a connection to a pod that is not to be had says so.
+	k8s.io/streaming v0.37.2
 	// An injectable clock.
 	k8s.io/utils v0.0.0-20260707023825-cf1189d6abe3
 	// The typed client; of controller-runtime nothing else is linked.
@@ -64,9 +66,11 @@ require (
 	github.com/google/cel-go v0.31.0 // indirect
 	github.com/google/gnostic-models v0.7.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/liggitt/tabwriter v0.0.0-20181228230101-89fcab3d43de // indirect
+	github.com/moby/spdystream v0.5.1 // indirect
 	github.com/moby/term v0.5.2 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect

@@ -27,8 +27,9 @@ import (
 type kubelet struct {
 	node string
 
-	mu   sync.Mutex
-	logs map[string]*podLog
+	mu       sync.Mutex
+	logs     map[string]*podLog
+	programs map[string]program
 }
 
 // podLog is what a pod has printed; changed is closed and made anew with each change.
@@ -41,9 +42,10 @@ type podLog struct {
 // kubelet starts one on the loopback, which ends with the test.
 func (w *world) kubelet() *kubelet {
 	w.t.Helper()
-	k := &kubelet{logs: map[string]*podLog{}}
+	k := &kubelet{logs: map[string]*podLog{}, programs: map[string]program{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/mover", k.serve)
+	mux.HandleFunc("/exec/{namespace}/{pod}/mover", k.exec)
 	s := httptest.NewUnstartedServer(mux)
 	// The API server trusts what the control plane's CA has signed; where there is none, that of envtest trusts anybody.
 	if dir := os.Getenv("KOPIUR_TEST_PKI"); dir != "" {

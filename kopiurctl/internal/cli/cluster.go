@@ -37,8 +37,10 @@ type Cluster struct {
 	client.Client
 	// Watcher has no deadline of its own; its user gives one.
 	Watcher client.WithWatch
-	// Pods reads the logs of pods, without a deadline likewise.
+	// Pods reads the logs of pods and runs programs in them, without a deadline likewise.
 	Pods rest.Interface
+	// Config makes connections of other kinds to it.
+	Config *rest.Config
 	// Namespace to work in.
 	Namespace string
 	// Now is the API server's clock as of its last answer; false before the first.
@@ -75,6 +77,7 @@ func mapper() meta.RESTMapper {
 	}
 	add(m, corev1.SchemeGroupVersion, "Namespace", "namespaces", meta.RESTScopeRoot)
 	add(m, corev1.SchemeGroupVersion, "Pod", "pods", meta.RESTScopeNamespace)
+	add(m, corev1.SchemeGroupVersion, "ConfigMap", "configmaps", meta.RESTScopeNamespace)
 	add(m, corev1.SchemeGroupVersion, "PersistentVolumeClaim", "persistentvolumeclaims", meta.RESTScopeNamespace)
 	return m
 }
@@ -132,7 +135,7 @@ func (e *Env) Connect() (*Cluster, error) {
 		})
 	})
 	opts := client.Options{Scheme: Scheme(), Mapper: mapper()}
-	out := &Cluster{Namespace: namespace, Now: server.now, Warn: warnings.warn}
+	out := &Cluster{Namespace: namespace, Config: cfg, Now: server.now, Warn: warnings.warn}
 	if out.Watcher, err = client.NewWithWatch(cfg, opts); err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}

@@ -17,10 +17,12 @@ import (
 
 	"github.com/kopiur/kopiur/kopiurctl/internal/cli"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/ackdeletion"
+	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/browse"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/logs"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/restore"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/retention"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/run"
+	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/session"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshot"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/snapshots"
 	"github.com/kopiur/kopiur/kopiurctl/internal/cmd/status"
@@ -29,7 +31,7 @@ import (
 )
 
 const long = `kopiurctl asks the operator for backups and restores, and shows what it does. It creates and changes Kopiur's
-objects and nothing else: whatever it does, a manifest can do.
+objects and nothing else: whatever it does, a manifest can do. To look into a backup it asks the operator by a ConfigMap.
 
 stdout has the answer, stderr the conversation. Called kubectl-kopiur and in PATH, it is a plugin: kubectl kopiur status.`
 
@@ -58,6 +60,7 @@ func New(env *cli.Env) *cobra.Command {
 	root.AddCommand(
 		snapshot.New(env), snapshots.New(env), ackdeletion.New(env), suspend.New(env), suspend.NewResume(env), status.New(env),
 		retention.New(env), restore.New(env), logs.New(env), run.NewMaintenance(env), run.NewReplication(env),
+		browse.NewLs(env), browse.NewCat(env), browse.NewDownload(env), session.New(env),
 	)
 	return root
 }

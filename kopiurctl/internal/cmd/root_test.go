@@ -38,7 +38,7 @@ func TestVerbsThatDoNotExist(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"snapshto":  "error: kopiurctl has no verb snapshto: did you mean snapshot?\n",
-		"backup":    "error: kopiurctl has no verb backup: there are ack-deletion, completion, logs, maintenance, replication, restore, resume, retention, snapshot, snapshots, status, suspend\n",
+		"backup":    "error: kopiurctl has no verb backup: there are ack-deletion, cat, completion, download, logs, ls, maintenance, replication, restore, resume, retention, session, snapshot, snapshots, status, suspend\n",
 		"--verbose": "error: unknown flag: --verbose: see kopiurctl --help\n",
 	} {
 		code, _, errOut := run(t, "kopiurctl", line)
