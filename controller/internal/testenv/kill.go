@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -34,6 +35,18 @@ func (e *Env) Spare() { e.newClient = nil }
 
 // Dead is closed when the last write was done.
 func (k *Kill) Dead() <-chan struct{} { return k.dead }
+
+// Survives fails the test where a controller was killed by the last kill point of all: then there are writes that none is for.
+func (k *Kill) Survives(t *testing.T, n, most int) {
+	t.Helper()
+	select {
+	case <-k.Dead():
+		if n == most {
+			t.Errorf("it takes more writes than there are kill points: %v", k.Writes())
+		}
+	default:
+	}
+}
 
 // Writes are those that were done, for the message of a test.
 func (k *Kill) Writes() []string {

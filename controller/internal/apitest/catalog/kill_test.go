@@ -28,7 +28,8 @@ func ofAnotherOperator(at time.Time) func(*work.CatalogEntry) {
 // row has its status, between the row and its adoption. The next one comes to the same end, with nothing twice.
 func TestKilledAfterAnyWrite(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13} {
+	const most = 26
+	for _, n := range testenv.KillPoints(most, 1, 2, 3, 4, 5, 6, 8, 9, 10, 13, 16, 18) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
 			s := newStore()
@@ -43,6 +44,7 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 			case <-time.After(10 * time.Second): // it had fewer writes to do
 			}
 			first.Stop()
+			kill.Survives(t, n, most)
 			l.Spare()
 			l.StartController()
 			l.adopted(p, 2)

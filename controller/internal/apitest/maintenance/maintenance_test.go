@@ -425,7 +425,8 @@ func TestARequestThatCannotBeRead(t *testing.T) {
 // did not live to learn: one mover, one outcome, and no Lease that is left.
 func TestKilledAfterAnyWrite(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 7; n++ {
+	const most = 11
+	for _, n := range testenv.KillPoints(most, 1, 2, 3, 4, 5, 6, 7, 8) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
@@ -444,6 +445,7 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 			case <-time.After(8 * time.Second): // it had fewer writes to do
 			}
 			second.Stop()
+			kill.Survives(t, n, most)
 			l.Spare()
 			l.StartController(l.clock.Decisions)
 			l.until(l.child, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonMaintained)

@@ -15,17 +15,14 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/testenv"
 )
 
-// mostWrites bounds the kill points: a claim takes some twelve writes to its volume.
-const mostWrites = 14
+// mostWrites bounds the kill points: a claim takes some twenty-three writes to its volume.
+const mostWrites = 28
 
 // TestKilledAfterEveryWrite kills the controller after each of its writes in turn. The next one comes to the same end: one
 // question, one mover, the claim bound to the volume that was written, and nothing left beside it (B-2, B-3, K-7).
 func TestKilledAfterEveryWrite(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= mostWrites; n++ {
-		if !killPoint(n) {
-			continue
-		}
+	for _, n := range testenv.KillPoints(mostWrites, 2, 5, 9, 13, 17, 18, 20, 21) {
 		t.Run(fmt.Sprintf("after write %d", n), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, storagev1.VolumeBindingImmediate)
@@ -42,6 +39,7 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 				}
 			}, testenv.Wait, testenv.Tick)
 			first.Stop()
+			kill.Survives(t, n, mostWrites)
 			w.Spare()
 			w.StartController()
 			pv := w.untilFilled(r, c, kopiurv1.ReasonRestoreSucceeded)

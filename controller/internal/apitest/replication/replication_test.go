@@ -319,7 +319,8 @@ func TestWhatIsRefused(t *testing.T) {
 // did not live to learn: one mover, one outcome.
 func TestKilledAfterAnyWrite(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 5; n++ {
+	const most = 7
+	for _, n := range testenv.KillPoints(most, 1, 2, 3, 4) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
@@ -333,6 +334,7 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 			case <-time.After(8 * time.Second): // it had fewer writes to do
 			}
 			second.Stop()
+			kill.Survives(t, n, most)
 			l.Spare()
 			l.StartController(l.clock.Decisions)
 			l.until(l.repl, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonReplicated)

@@ -84,7 +84,8 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 // whatever the controller that made it did not live to learn. Its Job is the only one left.
 func TestAProbeKilledAfterAnyWrite(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 6; n++ {
+	const most = 8
+	for _, n := range testenv.KillPoints(most, 1, 2, 3, 4, 5) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
 			env := testenv.New(t)
@@ -105,6 +106,7 @@ func TestAProbeKilledAfterAnyWrite(t *testing.T) {
 			case <-time.After(8 * time.Second): // it had fewer writes to do
 			}
 			second.Stop()
+			kill.Survives(t, n, most)
 			env.Spare()
 			env.StartController()
 			r.looked(t, env, 2)

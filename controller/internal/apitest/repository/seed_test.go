@@ -178,7 +178,8 @@ func TestASeedFromARepositoryWaitsForIt(t *testing.T) {
 // repository gets Ready with its id.
 func TestASeedKilledAfterAnyWrite(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 6; n++ {
+	const most = 14
+	for _, n := range testenv.KillPoints(most, 1, 2, 3, 4, 6, 8) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
 			l := newSeedLab(t)
@@ -189,6 +190,7 @@ func TestASeedKilledAfterAnyWrite(t *testing.T) {
 			case <-time.After(8 * time.Second): // it had fewer writes to do
 			}
 			one.Stop()
+			kill.Survives(t, n, most)
 			l.Spare()
 			l.StartController()
 			l.until(kopiurv1.RepositoryReady, metav1.ConditionTrue, kopiurv1.ReasonSeeded)

@@ -32,6 +32,9 @@ func parts(c *assert.CollectT, env *testenv.Env, r *repository) (deployments, se
 	return len(d.Items), len(s.Items), len(x.Items)
 }
 
+// mostServerWrites bounds the kill points: that of a ClusterRepository takes some eight writes.
+const mostServerWrites = 11
+
 // dies runs a controller until its n-th write, or until it has nothing left to do.
 func dies(t *testing.T, env *testenv.Env, n int, done func(c *assert.CollectT)) *testenv.Kill {
 	t.Helper()
@@ -45,6 +48,7 @@ func dies(t *testing.T, env *testenv.Env, n int, done func(c *assert.CollectT)) 
 		}
 	}, testenv.Wait, testenv.Tick)
 	mortal.Stop()
+	kill.Survives(t, n, mostServerWrites)
 	env.Spare()
 	return kill
 }
@@ -54,7 +58,7 @@ func dies(t *testing.T, env *testenv.Env, n int, done func(c *assert.CollectT)) 
 // afterwards nothing.
 func TestAServerKilledAfterAnyWrite(t *testing.T) {
 	t.Parallel()
-	for _, n := range serverKills {
+	for _, n := range testenv.KillPoints(mostServerWrites, 2, 4, 6) {
 		t.Run("after write "+strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
 			bothKinds(t, func(t *testing.T, env *testenv.Env, r *repository) {

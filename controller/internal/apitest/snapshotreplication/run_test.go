@@ -276,7 +276,8 @@ func TestTwoRepositoriesOnClaims(t *testing.T) {
 // not live to record: one mover, a Snapshot for each copy, and what is to be deleted is deleted once.
 func TestKilledAfterAnyWrite(t *testing.T) {
 	t.Parallel()
-	for _, n := range killPoints {
+	const most = 22
+	for _, n := range testenv.KillPoints(most, 1, 2, 4, 9, 13) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(4)
@@ -295,6 +296,7 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 			case <-time.After(8 * time.Second): // it had fewer writes to do
 			}
 			two.Stop()
+			kill.Survives(t, n, most)
 			l.Spare()
 			l.StartController(l.clock.Decisions)
 			l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {

@@ -20,7 +20,8 @@ import (
 // to learn, the next one finds: one mover, one outcome, and nothing that was restored stays.
 func TestKilledAfterAnyWrite(t *testing.T) {
 	t.Parallel()
-	for n := 1; n <= 5; n++ {
+	const most = 12
+	for _, n := range testenv.KillPoints(most, 1, 2, 3, 5, 7, 8) {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
 			v := deep()
@@ -43,6 +44,7 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 			case <-time.After(8 * time.Second): // it had fewer writes to do
 			}
 			second.Stop()
+			kill.Survives(t, n, most)
 			l.Spare()
 			l.StartController(l.clock.Decisions)
 			l.verified(metav1.ConditionTrue, kopiurv1.ReasonVerified)

@@ -1,9 +1,0 @@
-// Copyright 2026 The Kopiur Authors.
-// SPDX-License-Identifier: Apache-2.0
-
-//go:build soak
-
-package repository_test
-
-// serverKills are the writes after which a controller is killed that makes a web UI or takes it away.
-var serverKills = []int{1, 2, 3, 4, 5, 6, 7, 8}
