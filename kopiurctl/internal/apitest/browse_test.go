@@ -348,12 +348,20 @@ func TestBrowsingRefuses(t *testing.T) {
 	assert.Empty(t, s.questions())
 	assert.Empty(t, w.open())
 	s.set(func() { s.answer = session.Answer{} })
-	w.run("ls", "one", "--timeout", "300ms").golden("ls-nobody-answers")
-	w.run("session", "end").golden("session-end-unseen", session.Name(kopiurv1.RepositoryRef{Name: "nas"}.In(w.namespace)), "browse-nas-0")
-	s.set(func() {
-		s.answer = session.Answer{State: session.Starting, Reason: kopiurv1.ReasonMoverStarting, Message: "pod x: ImagePullBackOff"}
-	})
-	w.run("ls", "one", "--timeout", "2s").golden("ls-never-opens", session.Name(kopiurv1.RepositoryRef{Name: "nas"}.In(w.namespace)), "browse-nas-0")
+	name := session.Name(kopiurv1.RepositoryRef{Name: "nas"}.In(w.namespace))
+	w.run("ls", "one", "--timeout", "3s").golden("ls-nobody-answers")
+	w.run("session", "end").golden("session-end-unseen", name, "browse-nas-0")
+
+	// One whose pod does not start, as it is found.
+	cm := session.Request{Repository: kopiurv1.RepositoryRef{Name: "nas"}.In(w.namespace), TTL: session.DefaultTTL}.ConfigMap(w.namespace)
+	cm.Annotations = map[string]string{}
+	for k, v := range (session.Answer{State: session.Starting, Reason: kopiurv1.ReasonMoverStarting, Message: "pod x: ImagePullBackOff"}).Annotations() {
+		if v != nil {
+			cm.Annotations[k] = *v
+		}
+	}
+	require.NoError(t, w.client.Create(t.Context(), cm))
+	w.run("ls", "one", "--timeout", "5s").golden("ls-never-opens", name, "browse-nas-0")
 }
 
 // TestTheBrowseRole: somebody with the role that the chart ships, and nothing else, can do all of it. Without it the exit code

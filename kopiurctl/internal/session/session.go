@@ -31,8 +31,9 @@ const noticed = 15 * time.Second
 type Client struct {
 	Env     *cli.Env
 	Cluster *cli.Cluster
-	// TTL is how long a session that is opened lasts without a question.
-	TTL time.Duration
+	// TTL is how long a session that is opened lasts without a question; Asked is set where somebody has said so.
+	TTL   time.Duration
+	Asked bool
 	// Timeout bounds the opening; 0 is for ever.
 	Timeout time.Duration
 }
@@ -134,14 +135,28 @@ func (c *Client) open(ctx context.Context, ref kopiurv1.RepositoryRef) (opened, 
 		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, errTimeout)
 		defer cancel()
 	}
-	request := session.Request{Repository: ref, TTL: c.TTL}
+	var last session.Answer
 	key := client.ObjectKey{Namespace: c.Cluster.Namespace, Name: session.Name(ref)}
+	o, err := c.opening(ctx, key, session.Request{Repository: ref, TTL: c.TTL}, &last)
+	_, sentence := errors.AsType[*cli.Error](err)
+	switch {
+	case err == nil || sentence || !errors.Is(context.Cause(ctx), errTimeout):
+		return o, err
+	case last.State == session.Unseen:
+		return o, cli.Timeoutf("no controller has answered in %s: is Kopiur running, and does it watch namespace %s?", c.Timeout, key.Namespace)
+	default:
+		return o, cli.Timeoutf("the session has not opened in %s: %s; it goes on opening, and kubectl describe configmap %s says how far it is", c.Timeout, last.Message, key.Name)
+	}
+}
+
+// opening is open without a sentence about its time. last is what the controller said last.
+func (c *Client) opening(ctx context.Context, key client.ObjectKey, request session.Request, last *session.Answer) (opened, error) {
 	for {
 		cm := &corev1.ConfigMap{}
 		err := c.Cluster.Get(ctx, key, cm)
 		switch {
 		case apierrors.IsNotFound(err):
-			c.Env.Say("opening a session on %s", ref)
+			c.Env.Say("opening a session on %s", request.Repository)
 			if err := c.Cluster.Create(ctx, request.ConfigMap(key.Namespace)); err != nil && !apierrors.IsAlreadyExists(err) {
 				return opened{}, fmt.Errorf("ask for a session: %w", err)
 			}
@@ -155,7 +170,7 @@ func (c *Client) open(ctx context.Context, ref kopiurv1.RepositoryRef) (opened, 
 			}
 			continue
 		}
-		o, err := c.await(ctx, key)
+		o, err := c.await(ctx, key, last)
 		if err != nil || o.pod != "" {
 			return o, err
 		}
@@ -180,9 +195,8 @@ var (
 )
 
 // await waits for a session's state; one that is gone has no pod.
-func (c *Client) await(ctx context.Context, key client.ObjectKey) (opened, error) {
+func (c *Client) await(ctx context.Context, key client.ObjectKey, last *session.Answer) (opened, error) {
 	var o opened
-	var last session.Answer
 	err := wait.Objects(ctx, c.Cluster, c.Env.Clock, configMaps, key.Namespace, []string{key.Name}, func(_ string, cm *corev1.ConfigMap, gone bool) bool {
 		if gone {
 			return true
@@ -191,7 +205,7 @@ func (c *Client) await(ctx context.Context, key client.ObjectKey) (opened, error
 		if a.Message != last.Message && last.State == session.Starting && a.State == session.Starting {
 			c.Env.Say("%s", a.Message)
 		}
-		last = a
+		*last = a
 		if a.State == session.Open && cm.DeletionTimestamp == nil {
 			o = opened{name: cm.Name, uid: cm.UID, pod: a.Pod}
 			c.differs(cm)
@@ -199,14 +213,10 @@ func (c *Client) await(ctx context.Context, key client.ObjectKey) (opened, error
 		return a.State.Final() || o.pod != ""
 	})
 	switch {
-	case errors.Is(err, errTimeout) && last.State == session.Unseen:
-		return o, cli.Timeoutf("no controller has answered in %s: is Kopiur running, and does it watch namespace %s?", c.Timeout, key.Namespace)
-	case errors.Is(err, errTimeout):
-		return o, cli.Timeoutf("the session has not opened in %s: %s; it goes on opening, and kubectl describe configmap %s says how far it is", c.Timeout, last.Message, key.Name)
 	case err != nil:
 		return o, fmt.Errorf("wait for the session: %w", err)
 	case last.State.Final() && o.pod == "":
-		return o, failed(last)
+		return o, failed(*last)
 	}
 	return o, nil
 }
@@ -218,7 +228,7 @@ func failed(a session.Answer) error {
 
 // differs says once that a session which is open already has a time of its own.
 func (c *Client) differs(cm *corev1.ConfigMap) {
-	if r, err := session.Parse(cm); err == nil && r.TTL != c.TTL {
+	if r, err := session.Parse(cm); err == nil && c.Asked && r.TTL != c.TTL {
 		c.Cluster.Warn(fmt.Sprintf("the session is open already and lasts %s without a question: kopiurctl session end ends it, and the next one lasts as long as you say", r.TTL))
 	}
 }

@@ -29,11 +29,14 @@ question until none has come for --session-ttl. kopiurctl session end ends it be
 type options struct {
 	env          *cli.Env
 	ttl, timeout time.Duration
+	// asked reports whether --session-ttl was written.
+	asked func() bool
 }
 
 func (o *options) addTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.DurationVar(&o.ttl, "session-ttl", wire.DefaultTTL, "how long the repository stays open without a question")
+	o.asked = func() bool { return f.Changed("session-ttl") }
 	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait until the repository is open; 0 is for ever")
 	cmd.ValidArgsFunction = complete.Args(complete.Names(o.env, func() client.ObjectList { return &kopiurv1.SnapshotList{} }))
 }
@@ -72,7 +75,7 @@ func (o *options) client() (*session.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session.Client{Env: o.env, Cluster: c, TTL: o.ttl, Timeout: o.timeout}, nil
+	return &session.Client{Env: o.env, Cluster: c, TTL: o.ttl, Asked: o.asked(), Timeout: o.timeout}, nil
 }
 
 // plain refuses --output, for verbs whose answer is what was stored.
