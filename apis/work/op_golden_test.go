@@ -31,6 +31,9 @@ func TestVerifyGolden(t *testing.T) {
 		Snapshot: &work.SnapshotKey{SnapshotID: "aabb", Identity: webData, StartTime: at("2026-03-05T02:00:00Z")},
 		Deep:     &work.DeepVerify{ScratchPath: work.ScratchDir, Parallel: 4, Keep: true},
 	}}})
+	specGolden(t, "verify-replica", work.Spec{RequestID: "u-12", Repository: repository(), Operation: work.Operation{Verify: &work.Verify{
+		All: true, MinBlobs: 27000, Quick: &work.QuickVerify{FilesPercent: 10}, Deep: &work.DeepVerify{ScratchPath: work.ScratchDir, FitPercent: 50},
+	}}})
 	snapshot := &work.VerifiedSnapshot{SnapshotID: "aabb", Identity: webData, StartTime: at("2026-03-05T02:00:00Z"), EndTime: at("2026-03-05T02:00:09Z")}
 	resultGolden(t, "verify-quick", work.Result{Operation: "verify", Code: work.CodeVerificationFailed, Message: "1 of 20 files is damaged", Verify: &work.VerifyResult{
 		Tier: work.TierQuick, Snapshot: snapshot, Snapshots: 3, Files: 20, Bytes: 200, Errors: 1, FilesRead: 2, BytesRead: 20,

@@ -6,12 +6,17 @@ package work
 import "time"
 
 // Verify proves that snapshots can be restored: Quick looks whether everything they consist of is there and reads a part
-// of it, Deep restores one of them. Exactly one of the two is set.
+// of it, Deep restores one of them. With both, Deep follows Quick where that found no fault.
 type Verify struct {
 	// Identities are those whose complete snapshots are meant.
 	Identities []Identity `json:"identities,omitempty"`
 	// Snapshot names one snapshot instead.
 	Snapshot *SnapshotKey `json:"snapshot,omitempty"`
+	// All means all complete snapshots of the repository.
+	All bool `json:"all,omitempty"`
+	// MinBlobs is how many blobs the store holds at least, where somebody knows: a lost index takes snapshots with it, and
+	// nothing that is left misses them.
+	MinBlobs int64        `json:"minBlobs,omitempty"`
 	Quick    *QuickVerify `json:"quick,omitempty"`
 	Deep     *DeepVerify  `json:"deep,omitempty"`
 }
@@ -34,6 +39,8 @@ type DeepVerify struct {
 	Parallel    int    `json:"parallel,omitempty"`
 	// Keep leaves what was restored in the scratch volume, for a check of the user's own.
 	Keep bool `json:"keep,omitempty"`
+	// FitPercent takes the newest snapshot that needs no more of what is free in the scratch volume; zero takes the newest.
+	FitPercent int64 `json:"fitPercent,omitempty"`
 }
 
 // VerifyResult holds what a successExpr may ask about.

@@ -16,7 +16,7 @@ import (
 )
 
 func (p *pod) verify(v work.Verify) work.Spec {
-	if v.Snapshot == nil && v.Identities == nil {
+	if v.Snapshot == nil && v.Identities == nil && !v.All {
 		v.Identities = []work.Identity{identity}
 	}
 	return p.spec(work.Operation{Verify: &v})
@@ -105,8 +105,9 @@ func TestVerifyRefuses(t *testing.T) {
 	one := &work.SnapshotKey{SnapshotID: "aabb", Identity: identity}
 	for name, v := range map[string]work.Verify{ //nolint:paralleltest // one pod for all
 		"neither quick nor deep":       {},
-		"both":                         {Quick: &work.QuickVerify{}, Deep: &work.DeepVerify{ScratchPath: p.target}},
 		"a snapshot and identities":    {Snapshot: one, Identities: []work.Identity{identity}, Quick: &work.QuickVerify{}},
+		"all and identities":           {All: true, Identities: []work.Identity{identity}, Quick: &work.QuickVerify{}},
+		"fewer blobs than none":        {MinBlobs: -1, Quick: &work.QuickVerify{}},
 		"an identity without a path":   {Identities: []work.Identity{{Username: "web", Hostname: "apps"}}, Quick: &work.QuickVerify{}},
 		"a deep one without a scratch": {Deep: &work.DeepVerify{}},
 		"a negative number":            {Quick: &work.QuickVerify{MaxErrors: -1}},

@@ -28,6 +28,11 @@ const (
 	blobFormat
 )
 
+// isCopied reports whether a copy takes blobs of a kind along.
+func isCopied(k blobKind) bool {
+	return k == blobData || k == blobIndex || k == blobLog || k == blobFormat
+}
+
 // copyMarkerID is the blob that a copy into an empty place writes first and deletes last. What is in that place without
 // it, and is no repository, is somebody else's.
 const copyMarkerID blob.ID = "kopiur.copy"

@@ -189,7 +189,7 @@ func (w *mirror) listSource(ctx context.Context) (blobList, error) {
 			return nil, err
 		}
 	}
-	err := listInto(ctx, w.src, "", list, func(k blobKind) bool { return k == blobData || k == blobLog || k == blobFormat })
+	err := listInto(ctx, w.src, "", list, func(k blobKind) bool { return k != blobIndex && isCopied(k) })
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopia/kopia/repo/blob"
 	"github.com/kopia/kopia/repo/manifest"
 	"github.com/kopia/kopia/snapshot"
 )
@@ -103,6 +104,39 @@ func (r *Repository) List(ctx context.Context, id Identity) ([]Snapshot, error) 
 		return nil, fmt.Errorf("%w: list snapshots of %s: %w", ErrStorage, id, err)
 	}
 	return r.load(ctx, ids)
+}
+
+// All returns every snapshot of the repository, newest first. It tells a list that is damaged from a store that does not
+// answer.
+func (r *Repository) All(ctx context.Context) ([]Snapshot, error) {
+	ids, err := snapshot.ListSnapshotManifests(ctx, r.rep, nil, nil)
+	if err != nil {
+		return nil, storageError("list snapshots", err)
+	}
+	out := make([]Snapshot, 0, len(ids))
+	for _, id := range ids {
+		m, err := snapshot.LoadSnapshot(ctx, r.rep, id)
+		if err != nil {
+			return nil, storageError("load snapshot "+string(id), err)
+		}
+		out = append(out, snapshotOf(m))
+	}
+	newestFirst(out)
+	return out, nil
+}
+
+// CountBlobs counts what the store holds of the repository: the kinds that a copy takes along.
+func (r *Repository) CountBlobs(ctx context.Context) (n int64, err error) {
+	err = r.rep.BlobReader().ListBlobs(ctx, "", func(m blob.Metadata) error {
+		if isCopied(kindOfBlob(m.BlobID)) {
+			n++
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return 0, fmt.Errorf("%w: list blobs: %w", ErrStorage, err)
+	}
+	return n, nil
 }
 
 // FindByTag returns the complete snapshots that carry a tag, newest first.

@@ -294,6 +294,12 @@ func storeFailed(err error) bool {
 	}
 }
 
+// IndexDamaged reports whether a repository could not be opened because what it knows its contents by cannot be decoded.
+// Kopia has no type for it, only these words (committed_content_index.go).
+func IndexDamaged(err error) bool {
+	return errors.Is(err, ErrStorage) && strings.Contains(err.Error(), "error loading index blob") && !storeFailed(err)
+}
+
 // isLost is damage that kopia has a type for.
 func isLost(err error) bool {
 	for _, e := range []error{ErrDamaged, blob.ErrBlobNotFound, blob.ErrInvalidRange, object.ErrObjectNotFound, content.ErrContentNotFound} {

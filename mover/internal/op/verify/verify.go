@@ -9,11 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/mover/internal/backend"
 	"github.com/kopiur/kopiur/mover/internal/classify"
 	"github.com/kopiur/kopiur/mover/internal/engine"
+	"github.com/kopiur/kopiur/mover/internal/limits"
 	"github.com/kopiur/kopiur/mover/internal/op"
 )
 
@@ -33,26 +35,67 @@ func Run(ctx context.Context, env op.Env, spec work.Spec) (_ *work.VerifyResult,
 	}
 	env.FreshCache, env.ReadsOnce = true, true
 	r, err := env.Open(env.Soft, spec.Repository, op.ReadOnly)
+	if engine.IndexDamaged(err) {
+		return nil, &classify.Coded{Code: work.CodeVerificationFailed, Message: "the store answers, and an index of the repository is damaged: " + err.Error()}
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = env.Close(ctx, r, err) }()
+	if err := enough(env.Soft, r, s.MinBlobs); err != nil {
+		return nil, err
+	}
 	all, err := snapshots(env.Soft, r, s)
 	if err != nil {
 		return nil, err
 	}
+	var walked *work.VerifyResult
 	if s.Quick != nil {
-		return quick(env, r, all, *s.Quick)
+		if walked, err = quick(env, r, all, *s.Quick); err != nil || s.Deep == nil {
+			return walked, err
+		}
 	}
-	return deep(env, r, all, s.Snapshot != nil, *s.Deep)
+	restored, err := deep(env, r, all, s.Snapshot != nil, *s.Deep)
+	if walked == nil || restored == nil {
+		return restored, err
+	}
+	// The numbers are those of all that was looked at.
+	walked.Tier, walked.Snapshot, walked.Restored = restored.Tier, restored.Snapshot, restored.Restored
+	walked.Errors, walked.Faults = restored.Errors, restored.Faults
+	return walked, err
+}
+
+// enough is about a store that has lost blobs nobody would miss: without an index the snapshots it names do not exist.
+func enough(ctx context.Context, r *engine.Repository, least int64) error {
+	if least <= 0 {
+		return nil
+	}
+	n, err := r.CountBlobs(ctx)
+	if err != nil {
+		return err //nolint:wrapcheck // says what and where
+	}
+	if n < least {
+		return &classify.Coded{Code: work.CodeVerificationFailed, Message: fmt.Sprintf(
+			"the store holds %d blobs of the repository, and the last copy left at least %d there", n, least)}
+	}
+	return nil
 }
 
 func check(s work.Verify) error {
-	if (s.Quick == nil) == (s.Deep == nil) {
-		return fmt.Errorf("%w: a verification is either quick or deep", backend.ErrInvalidSpec)
+	if s.Quick == nil && s.Deep == nil {
+		return fmt.Errorf("%w: a verification is quick, deep or both", backend.ErrInvalidSpec)
 	}
-	if (s.Snapshot == nil) == (len(s.Identities) == 0) {
-		return fmt.Errorf("%w: a verification is of either a snapshot or identities", backend.ErrInvalidSpec)
+	meant := 0
+	for _, set := range []bool{s.Snapshot != nil, len(s.Identities) > 0, s.All} {
+		if set {
+			meant++
+		}
+	}
+	if meant != 1 {
+		return fmt.Errorf("%w: a verification is of a snapshot, of identities or of all", backend.ErrInvalidSpec)
+	}
+	if s.MinBlobs < 0 {
+		return fmt.Errorf("%w: minBlobs is negative", backend.ErrInvalidSpec)
 	}
 	for _, id := range s.Identities {
 		if id.Username == "" || id.Hostname == "" || id.Path == "" {
@@ -62,8 +105,8 @@ func check(s work.Verify) error {
 	if q := s.Quick; q != nil && (q.FilesPercent < 0 || q.Parallel < 0 || q.FileParallelism < 0 || q.FileQueueLength < 0 || q.MaxErrors < 0) {
 		return fmt.Errorf("%w: a number of the verification is negative", backend.ErrInvalidSpec)
 	}
-	if d := s.Deep; d != nil && d.ScratchPath == "" {
-		return fmt.Errorf("%w: a deep verification needs a scratch folder", backend.ErrInvalidSpec)
+	if d := s.Deep; d != nil && (d.ScratchPath == "" || d.FitPercent < 0 || d.FitPercent > 100) {
+		return fmt.Errorf("%w: a deep verification needs a scratch folder, and takes at most all of it", backend.ErrInvalidSpec)
 	}
 	return nil
 }
@@ -85,17 +128,21 @@ func snapshots(ctx context.Context, r *engine.Repository, s work.Verify) ([]engi
 		return []engine.Snapshot{one}, nil
 	}
 	var all []engine.Snapshot
+	if s.All {
+		some, err := r.All(ctx)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // says what and where
+		}
+		all = some
+	}
 	for _, id := range s.Identities {
 		some, err := r.List(ctx, op.Identity(id))
 		if err != nil {
 			return nil, err //nolint:wrapcheck // says what and where
 		}
-		for _, one := range some {
-			if one.Complete() {
-				all = append(all, one)
-			}
-		}
+		all = append(all, some...)
 	}
+	all = slices.DeleteFunc(all, func(one engine.Snapshot) bool { return !one.Complete() })
 	if len(all) == 0 {
 		return nil, &classify.Coded{Code: work.CodeNotFound, Message: "there is no complete snapshot to verify yet"}
 	}
@@ -130,6 +177,12 @@ func quick(env op.Env, r *engine.Repository, all []engine.Snapshot, q work.Quick
 }
 
 func deep(env op.Env, r *engine.Repository, all []engine.Snapshot, named bool, d work.DeepVerify) (*work.VerifyResult, error) {
+	if d.FitPercent > 0 {
+		var err error
+		if all, err = fitting(all, d); err != nil {
+			return nil, err
+		}
+	}
 	s, found, partial := engine.NewestWhole(all)
 	if len(all) == 1 && named {
 		s, found = all[0], true // whoever names one wants that one
@@ -157,6 +210,25 @@ func deep(env op.Env, r *engine.Repository, all []engine.Snapshot, named bool, d
 		return res, &classify.Coded{Code: work.CodeVerificationFailed, Message: "the number of files on the scratch volume is not the number of files restored"}
 	}
 	return res, nil
+}
+
+// fitting are the snapshots that take no more than their share of what is free in the scratch volume: it may be a folder of
+// the node, and a node whose disk is full throws pods out.
+func fitting(all []engine.Snapshot, d work.DeepVerify) ([]engine.Snapshot, error) {
+	size, free := limits.Volume(d.ScratchPath)
+	if size == 0 {
+		return all, nil // it does not say, and what does not fit is found out
+	}
+	return within(all, free/100*d.FitPercent)
+}
+
+func within(all []engine.Snapshot, room int64) ([]engine.Snapshot, error) {
+	out := slices.DeleteFunc(slices.Clone(all), func(s engine.Snapshot) bool { return s.Size > room })
+	if len(out) == 0 {
+		return nil, &classify.Coded{Code: work.CodeScratchNotWritable, Message: fmt.Sprintf(
+			"the scratch volume has room for %d bytes, and every snapshot is larger: raise moverDefaults.scratch.capacity of the repository", room)}
+	}
+	return out, nil
 }
 
 const timeFormat = "2006-01-02T15:04:05Z07:00"
