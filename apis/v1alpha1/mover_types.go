@@ -50,8 +50,7 @@ type CacheSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	StorageClassName string `json:"storageClassName,omitempty"`
-	// mode Ephemeral (the default) goes with the pod; Persistent is a claim that is kept for the next backup of the policy, or
-	// look at the repository. One mover uses it at a time.
+	// mode Ephemeral (the default) goes with the pod; Persistent is a claim that is kept for the object's next mover.
 	// +optional
 	Mode CacheMode `json:"mode,omitempty"`
 	// contentCacheSizeMb overrides the derived limit for file contents.
@@ -114,8 +113,8 @@ type MoverSpec struct {
 	// podSecurityContext of the mover's pod.
 	// +optional
 	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext,omitempty"`
-	// privilegedMode runs the mover as root with just the capabilities that reading (or restoring) files of any owner
-	// takes. It needs the Namespace annotation kopiur.home-operations.com/privileged-movers.
+	// privilegedMode runs the mover as root with just the capabilities that files of any owner take. It needs the Namespace
+	// annotation kopiur.home-operations.com/privileged-movers.
 	// +optional
 	PrivilegedMode *bool `json:"privilegedMode,omitempty"`
 	// inheritSecurityContextFrom names the pod whose user and groups the mover takes over where its own contexts set none.

@@ -357,6 +357,10 @@ const (
 	// ReasonReplicationFailed is set when a run failed. status.failure has the mover's words; the message says when it is
 	// tried again.
 	ReasonReplicationFailed = "ReplicationFailed"
+	// ReasonWaitingForFirstCopy is set while there is no complete copy to verify. It goes on by itself.
+	ReasonWaitingForFirstCopy = "WaitingForFirstCopy"
+	// ReasonWaitingForVerification is set while a copy is due and its destination is being verified. It is made after that.
+	ReasonWaitingForVerification = "WaitingForVerification"
 	// ReasonPruningHeld is set where a run deleted no copies although spec.pruning asks for it, because it did not get to
 	// see all that the source holds. Nothing to do: the next run that does deletes what is to be deleted.
 	ReasonPruningHeld = "PruningHeld"

@@ -47,7 +47,7 @@ type BlobSync struct {
 	MaxUploadSpeedBytesPerSecond int64 `json:"maxUploadSpeedBytesPerSecond,omitempty"`
 }
 
-// ReplicationVerify proves on a schedule that the copy can be opened and read.
+// ReplicationVerify proves on a schedule that the copy restores.
 type ReplicationVerify struct {
 	// schedule of the proof.
 	Schedule CronSpec `json:"schedule"`
@@ -69,13 +69,13 @@ type RepositoryReplicationSpec struct {
 	// mover shapes the mover.
 	// +optional
 	Mover *MoverSpec `json:"mover,omitempty"`
-	// suspend stops new copies.
+	// suspend stops new copies and proofs.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 	// sync shapes the copy.
 	// +optional
 	Sync *BlobSync `json:"sync,omitempty"`
-	// verify proves on a schedule that the copy can be opened and read.
+	// verify proves on a schedule that the copy restores.
 	// +optional
 	Verify *ReplicationVerify `json:"verify,omitempty"`
 }
@@ -108,6 +108,9 @@ type RepositoryReplicationStatus struct {
 	// lastVerified is the end of the last successful proof.
 	// +optional
 	LastVerified string `json:"lastVerified,omitempty"`
+	// verification tells of the proofs.
+	// +optional
+	Verification *VerificationState `json:"verification,omitempty"`
 	// nextScheduledAt is when the next copy is due.
 	// +optional
 	NextScheduledAt string `json:"nextScheduledAt,omitempty"`

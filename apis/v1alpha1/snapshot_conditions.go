@@ -37,7 +37,7 @@ const (
 	// ConditionScratchStorageClassIgnored: verification.deep.storageClassName is set without a capacity, and has no effect.
 	ConditionScratchStorageClassIgnored = "ScratchStorageClassIgnored"
 	// ConditionVerified: the last verification read back what was stored. It is False where one could not, and Unknown
-	// where none has come to an answer. Ready does not depend on it: backups go on.
+	// where none has come to an answer. Ready does not depend on it: backups and copies go on.
 	ConditionVerified = "Verified"
 )
 

@@ -167,8 +167,8 @@ const (
 	// ReasonScratchNotWritable is set when a deep verification could not write to its scratch volume. Set
 	// mover.podSecurityContext.fsGroup.
 	ReasonScratchNotWritable = "ScratchNotWritable"
-	// ReasonVerified is set when the last verification of every kind that the policy asks for read back what was stored.
-	// Nothing to do.
+	// ReasonVerified is set when the last verification of every kind that was asked for read back what is stored. Nothing
+	// to do.
 	ReasonVerified = "Verified"
 	// ReasonVerificationPending is set until the first verification has run. The message says when it is due.
 	ReasonVerificationPending = "VerificationPending"
@@ -186,7 +186,8 @@ const (
 	// ReasonVerificationUnproven is set when a verification came to no answer: the store did not answer, its time was up,
 	// its pod did not start. It is tried again after an hour; if it stays so, the message says what to look at.
 	ReasonVerificationUnproven = "VerificationUnproven"
-	// ReasonVerificationWaiting is set while another verification reads from the same repository. It goes on by itself.
+	// ReasonVerificationWaiting is set while another verification reads from the same repository, or a copy is written to
+	// what is to be verified. It goes on by itself.
 	ReasonVerificationWaiting = "VerificationWaiting"
 	// ReasonScratchStorageClassIgnored is set where verification.deep.storageClassName is set and no capacity, neither there
 	// nor in the repository's moverDefaults.scratch. Set a capacity, or leave the class out.

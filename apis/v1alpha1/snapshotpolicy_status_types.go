@@ -79,32 +79,43 @@ type VerificationRun struct {
 	// tier of the verification.
 	Tier VerificationTier `json:"tier"`
 	// repository whose snapshots are verified.
-	Repository RepositoryRef `json:"repository"`
-	// nextScheduledAt is when the next run is due, its jitter included.
+	Repository        RepositoryRef `json:"repository"`
+	VerificationState `json:",inline"`
+	// lastHandledAt is the newest due time that was dealt with.
+	// +optional
+	LastHandledAt string `json:"lastHandledAt,omitempty"`
+	// bytes of these files.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// logTail is the end of what verification.deep.check printed, where it failed.
+	// +optional
+	LogTail string `json:"logTail,omitempty"`
+}
+
+// VerificationState is what a verification did, and when it is due again.
+type VerificationState struct {
+	// nextScheduledAt is when the next run is due.
 	// +optional
 	NextScheduledAt string `json:"nextScheduledAt,omitempty"`
-	// schedule that nextScheduledAt follows from: cron, time zone and jitter.
+	// schedule that nextScheduledAt was computed by.
 	// +optional
 	Schedule string `json:"schedule,omitempty"`
 	// job of the run that is under way.
 	// +optional
 	Job string `json:"job,omitempty"`
-	// lastRunAt is the end of the last run, whatever became of it.
+	// lastRunAt is the end of the last run.
 	// +optional
 	LastRunAt string `json:"lastRunAt,omitempty"`
-	// lastHandledAt is the newest due time that was dealt with.
-	// +optional
-	LastHandledAt string `json:"lastHandledAt,omitempty"`
 	// outcome of the last run.
 	// +optional
 	Outcome VerificationOutcome `json:"outcome,omitempty"`
 	// reason of the outcome, as the condition Verified has it.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// message about the last run for people.
+	// message about the last run.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// consecutiveFailures in the present row: runs that did not succeed.
+	// consecutiveFailures since the last success.
 	// +optional
 	ConsecutiveFailures int32 `json:"consecutiveFailures,omitempty"`
 	// snapshots that the last run looked at.
@@ -113,15 +124,9 @@ type VerificationRun struct {
 	// files it looked at.
 	// +optional
 	Files int64 `json:"files,omitempty"`
-	// bytes of these files.
-	// +optional
-	Bytes int64 `json:"bytes,omitempty"`
 	// errors it found.
 	// +optional
 	Errors int64 `json:"errors,omitempty"`
-	// logTail is the end of what verification.deep.check printed, where it failed.
-	// +optional
-	LogTail string `json:"logTail,omitempty"`
 }
 
 // PolicyRetentionStatus is what retention did.

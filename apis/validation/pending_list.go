@@ -26,6 +26,5 @@ var pendingFields = map[string][]pendingField{
 	"Maintenance":       upkeepPending("spec.mover"),
 	"RepositoryReplication": {
 		{path: "spec.mover.cache.mode", only: []any{"Persistent"}, instead: "the cache lives as long as the pod"},
-		{path: "spec.verify", instead: "the copy is not verified; now and then, restore from a repository that is read from there"},
 	},
 }

@@ -81,7 +81,7 @@ func RepositoryReplicationDestination(o *kopiurv1.RepositoryReplication, others 
 	mine := o.Spec.SourceRef.In(o.Namespace)
 	for i := range others {
 		other := &others[i]
-		if other.Namespace == o.Namespace && other.Name == o.Name || !samePlace(o, other) {
+		if other.Namespace == o.Namespace && other.Name == o.Name || !SamePlace(o, other) {
 			continue
 		}
 		if theirs := other.Spec.SourceRef.In(other.Namespace); theirs != mine {
@@ -94,8 +94,8 @@ func RepositoryReplicationDestination(o *kopiurv1.RepositoryReplication, others 
 	return f
 }
 
-// samePlace compares two destinations. A claim of the same name in another namespace is another claim.
-func samePlace(a, b *kopiurv1.RepositoryReplication) bool {
+// SamePlace compares two destinations. A claim of the same name in another namespace is another claim.
+func SamePlace(a, b *kopiurv1.RepositoryReplication) bool {
 	if fs := a.Spec.Destination.Filesystem; fs != nil && fs.Volume != nil && fs.Volume.PVC != nil && a.Namespace != b.Namespace {
 		return false
 	}

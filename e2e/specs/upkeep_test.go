@@ -6,11 +6,13 @@
 package specs
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -62,7 +64,7 @@ func TestMaintenance(t *testing.T) {
 }
 
 // J-11, E-11: TestReplication copies a repository from one volume to another, which both say that they are at the same
-// path, and restores from the copy when the original is gone.
+// path, proves the copy, and restores from it when the original is gone.
 func TestReplication(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t)
@@ -80,6 +82,7 @@ func TestReplication(t *testing.T) {
 	repl.Spec.SourceRef = kopiurv1.RepositoryRef{Name: "repo"}
 	repl.Spec.Destination = framework.OnClaim("mirror")
 	repl.Spec.Schedule = kopiurv1.CronSpec{Cron: "0 5 1 1 *"}
+	repl.Spec.Verify = &kopiurv1.ReplicationVerify{Schedule: kopiurv1.CronSpec{Cron: "* * * * *"}, VerifyFilesPercent: 100}
 	e.Create(t, repl)
 	e.WaitCondition(t, repl, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonReplicationScheduled)
 	code, stdout, stderr := kopiurctl(t, ns, "replication", "run", "mirror", "--wait", "--timeout", "3m")
@@ -88,6 +91,7 @@ func TestReplication(t *testing.T) {
 	e.WaitCondition(t, repl, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonReplicated)
 	assert.Positive(t, *repl.Status.LastReplicatedBlobs)
 	assert.Equal(t, *repl.Status.BlobsTotal, *repl.Status.LastReplicatedBlobs, "the first copy has everything to do")
+	proveCopy(t, e, repl)
 
 	// The original goes, and its copy is a repository.
 	copied := framework.Repository(ns, "copy", framework.OnClaim("mirror"))
@@ -103,4 +107,32 @@ func TestReplication(t *testing.T) {
 	e.Create(t, r)
 	e.WaitReady(t, r)
 	assert.Equal(t, want, framework.Contents(e.List(t, ns, "back")))
+}
+
+// proveCopy: the copy is proven, what is cut off in it is found and said, and the next copy mends it.
+func proveCopy(t *testing.T, e *framework.Env, repl *kopiurv1.RepositoryReplication) {
+	t.Helper()
+	ns := repl.Namespace
+	e.WaitCondition(t, repl, kopiurv1.ConditionVerified, metav1.ConditionTrue, kopiurv1.ReasonVerified)
+	assert.NotEmpty(t, repl.Status.LastVerified)
+	assert.Equal(t, int64(1), repl.Status.Verification.Snapshots)
+	assert.Contains(t, framework.Condition(repl, kopiurv1.ConditionVerified).Message, "the newest snapshot was restored: 2 files")
+
+	cut := 0
+	for _, entry := range e.List(t, ns, "mirror") {
+		if entry.Type == "file" && strings.HasPrefix(entry.Path, "p") { // packs of file contents, and no other blobs
+			e.RunApp(t, ns, "mirror", framework.AppOptions{}, "write", "/data/"+entry.Path, "x")
+			cut++
+		}
+	}
+	require.Positive(t, cut)
+	e.WaitCondition(t, repl, kopiurv1.ConditionVerified, metav1.ConditionFalse, kopiurv1.ReasonVerificationFailed)
+	assert.Contains(t, framework.Condition(repl, kopiurv1.ConditionVerified).Message, "is shorter than its index says")
+	assert.Equal(t, metav1.ConditionTrue, framework.Condition(repl, kopiurv1.ConditionReady).Status, "copies go on")
+	e.WaitEvent(t, repl, corev1.EventTypeWarning, kopiurv1.ReasonVerificationFailed)
+	e.WaitMetric(t, `kopiur_repository_replication_verification_failed{name="`+repl.Name+`",namespace="`+ns+`"} 1`)
+
+	code, _, stderr := kopiurctl(t, ns, "replication", "run", repl.Name, "--wait", "--timeout", "3m")
+	require.Zero(t, code, stderr)
+	e.WaitCondition(t, repl, kopiurv1.ConditionVerified, metav1.ConditionTrue, kopiurv1.ReasonVerified)
 }

@@ -16,6 +16,7 @@ import (
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/replication"
+	"github.com/kopiur/kopiur/controller/internal/decide/verify"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/metrics"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -47,6 +48,7 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, p
 			if plan.Start.Manual {
 				obj.Status.ManualRun.Phase = kopiurv1.RunPending
 			}
+			p.Carry(kopiurv1.ConditionVerified)
 			return ctrl.Result{}, err
 		}
 	}
@@ -61,8 +63,14 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, p
 		p.Count(metrics.ReplicationRuns.WithLabelValues("RepositoryReplication", trigger, outcome).Inc)
 		logf.FromContext(ctx).Info("Recording a copy", "outcome", outcome)
 	}
-	if plan.After > 0 && (after == 0 || plan.After < after) {
-		after = plan.After
+	held, err := r.prove(ctx, p, w, plan)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	for _, d := range []time.Duration{held, plan.After} {
+		if d > 0 && (after == 0 || d < after) {
+			after = d
+		}
 	}
 	return say(p, plan, after)
 }
@@ -74,6 +82,15 @@ func (r *Reconciler) start(ctx context.Context, w decide.World, t decide.Turn) e
 		return loop.Stallf(kopiurv1.ReasonInvalidSpec, "%s", err)
 	}
 	name := job.Name
+	r.starts.Lock()
+	defer r.starts.Unlock()
+	other, err := r.beside(ctx, w, name)
+	if err != nil {
+		return err
+	}
+	if other != "" {
+		return loop.Waitf(settle, kopiurv1.ReasonReplicating, "%s, and nothing is started beside it", other)
+	}
 	err = moverjob.Ensure(ctx, r.Client, job)
 	taken := errors.Is(err, moverjob.ErrNameTaken)
 	if apierrors.IsNotFound(err) {
@@ -97,6 +114,13 @@ func (r *Reconciler) let(ctx context.Context, w decide.World, past []batchv1.Job
 	for i := range past {
 		job := &past[i]
 		if job.Spec.TTLSecondsAfterFinished != nil {
+			continue
+		}
+		if job.Labels[kopiurv1.LabelOperation] == verify.Operation {
+			// It has restored something, and its volume goes with it.
+			if err := moverjob.Reap(ctx, r.Client, job); err != nil {
+				return 0, err //nolint:wrapcheck // says what it did
+			}
 			continue
 		}
 		if !moverjob.Over(job) {

@@ -9,6 +9,7 @@ package replication
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,9 @@ import (
 // Reconciler of RepositoryReplications.
 type Reconciler struct {
 	deps.Deps
+
+	// starts is held from the look at what is at work at a destination until the Job is made.
+	starts sync.Mutex
 }
 
 // Setup adds the reconciler to a manager.

@@ -34,17 +34,16 @@ func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.RepositoryReplic
 	if err != nil {
 		return w, nil, err
 	}
+	if err := r.observeProof(ctx, &w, &past); err != nil {
+		return w, nil, err
+	}
 	if w.Job != nil {
 		return w, past, nil
 	}
-	if len(past) > 0 {
-		for i := range past {
-			if !moverjob.Over(&past[i]) {
-				// It ends by itself, and nothing starts beside it.
-				w.Gates = append(w.Gates, decide.Gate{Verdict: gates.Verdict{
-					Reason: kopiurv1.ReasonReplicating, Message: "Job " + past[i].Name + " of an earlier run has not ended yet",
-				}})
-			}
+	for i := range past {
+		if !moverjob.Over(&past[i]) {
+			// It ends by itself, and nothing starts beside it.
+			w.Beside = "Job " + past[i].Name + " of an earlier run has not ended yet"
 		}
 	}
 	var all kopiurv1.RepositoryReplicationList
@@ -55,7 +54,10 @@ func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.RepositoryReplic
 	if w.Source == nil {
 		return w, past, nil
 	}
-	err = r.observeSides(ctx, &w)
+	if err := r.observeSides(ctx, &w); err != nil {
+		return w, past, err
+	}
+	err = r.observeProofStart(ctx, &w)
 	return w, past, err
 }
 
@@ -135,19 +137,29 @@ func (r *Reconciler) observeSides(ctx context.Context, w *decide.World) error {
 	if err != nil {
 		return nil //nolint:nilerr // it is a fact about the spec, and told by the decision
 	}
-	permitted := gates.Privileges(job.Spec.Template.Spec, o.Namespace, nil)
-	if !permitted.Open {
-		ns, err := gates.Namespace(ctx, r.Live, o.Namespace)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("observe: %w", err)
-		}
-		if err == nil {
-			permitted = gates.Privileges(job.Spec.Template.Spec, o.Namespace, ns.Annotations)
-		}
+	permitted, err := r.permitted(ctx, job)
+	if err != nil {
+		return err
 	}
 	slot, err := gates.Slot(ctx, r.Client, *w.Source, r.MaxConcurrentJobs)
 	w.Gates = append(w.Gates,
 		decide.Gate{Condition: kopiurv1.ConditionMoverPermitted, Verdict: permitted},
 		decide.Gate{Condition: kopiurv1.ConditionRepositorySlotAvailable, Verdict: slot})
 	return err
+}
+
+// permitted reports whether the namespace lets a Job have the privileges that it asks for.
+func (r *Reconciler) permitted(ctx context.Context, job *batchv1.Job) (gates.Verdict, error) {
+	v := gates.Privileges(job.Spec.Template.Spec, job.Namespace, nil)
+	if v.Open {
+		return v, nil
+	}
+	ns, err := gates.Namespace(ctx, r.Live, job.Namespace)
+	if client.IgnoreNotFound(err) != nil {
+		return v, fmt.Errorf("observe: %w", err)
+	}
+	if err == nil {
+		v = gates.Privileges(job.Spec.Template.Spec, job.Namespace, ns.Annotations)
+	}
+	return v, nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/nudge"
 	"github.com/kopiur/kopiur/controller/internal/projection"
+	"github.com/kopiur/kopiur/controller/internal/verification"
 )
 
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
@@ -31,8 +32,6 @@ import (
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 
 const (
-	// actionVerify is what Kopiur does in events about verifications.
-	actionVerify = "Verify"
 	// settle is when to look again after something was recorded, to let its Job go.
 	settle = time.Second
 	// tailBytes and tailLines are how much of a program's log is kept where it failed.
@@ -90,7 +89,7 @@ func (r *Reconciler) verify(ctx context.Context, obj *kopiurv1.SnapshotPolicy, p
 		}
 	}
 	if len(plans) > 0 {
-		announceVerified(p, verify.Summary(plans))
+		verification.Announce(p, verify.Summary(plans))
 	}
 	return after, nil
 }

@@ -20,10 +20,15 @@ import (
 // replication's namespace, as the source's have to where its mover runs.
 func Replica(o *kopiurv1.RepositoryReplication, source moverjob.Repository) moverjob.Repository {
 	out := source
-	out.Ref = kopiurv1.RepositoryRef{Kind: "RepositoryReplication", Namespace: o.Namespace, Name: o.Name}
+	out.Ref = reference(o)
 	out.UID, out.HomeNamespace, out.Projected, out.Allowed = o.UID, o.Namespace, "", nil
 	out.Spec.Backend, out.Spec.Mode = o.Spec.Destination, kopiurv1.ModeReadOnly
 	return out
+}
+
+// reference names the copy in messages.
+func reference(o *kopiurv1.RepositoryReplication) kopiurv1.RepositoryRef {
+	return kopiurv1.RepositoryRef{Kind: "RepositoryReplication", Namespace: o.Namespace, Name: o.Name}
 }
 
 // Build makes the Job of a turn.

@@ -18,6 +18,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/validation"
 	"github.com/kopiur/kopiur/controller/internal/decide/due"
+	"github.com/kopiur/kopiur/controller/internal/decide/verify"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
@@ -47,6 +48,9 @@ type World struct {
 	Job     *batchv1.Job
 	Outcome moverjob.Outcome
 	Tail    moverjob.Tail
+	Proof   Proof
+	// Beside is what is at work at the destination that is neither of these Jobs, as a sentence; "" where nothing is.
+	Beside string
 }
 
 // Gate is one that stands before a run. Condition is "" where no condition tells of it.
@@ -98,6 +102,8 @@ type Plan struct {
 	Reason              string
 	Message             string
 	After               time.Duration
+	// Proof is about the verification of the copy; nil where none is asked for.
+	Proof *verify.Plan
 }
 
 func rule(w World) (due.Rule, error) {
@@ -158,8 +164,14 @@ func TurnOf(r *kopiurv1.RepositoryReplication, job *batchv1.Job, now time.Time) 
 	return t, JobName(r, t) == job.Name
 }
 
-// Decide is total: it has an answer for every state of a replication.
+// Decide is total: it has an answer for every state of a replication. The copy comes first, and a proof never runs beside
+// one: it would miss what the copy is about to write, and what deleteExtra takes away.
 func Decide(w World, now time.Time) Plan {
+	return w.prove(w.copy(now), now)
+}
+
+// copy decides about the copy.
+func (w World) copy(now time.Time) Plan {
 	o := w.Replication
 	p := Plan{Status: *o.Status.DeepCopy(), Verdict: Ready}
 	p.Status.DestinationBackend = o.Spec.Destination.Name()
@@ -272,6 +284,12 @@ func (w World) gate() Gate {
 	if v := gates.Readable(ref.String(), w.Source); !v.Open {
 		return Gate{Verdict: gates.Verdict{Reason: kopiurv1.ReasonWaitingForSourceRepository, Message: v.Message}}
 	}
+	if j := w.Proof.Job; j != nil {
+		return Gate{Verdict: gates.Verdict{Reason: kopiurv1.ReasonWaitingForVerification, Message: "Job " + j.Name + " verifies the copy; the next one is made after that"}}
+	}
+	if w.Beside != "" {
+		return Gate{Verdict: gates.Verdict{Reason: kopiurv1.ReasonReplicating, Message: w.Beside}}
+	}
 	for _, g := range w.Gates {
 		if !g.Open {
 			return g
@@ -294,8 +312,8 @@ func (p *Plan) add(kind string, status metav1.ConditionStatus, reason, message s
 func (p Plan) suspended(o *kopiurv1.RepositoryReplication, now time.Time) Plan {
 	p = p.standing()
 	p.Status.Phase, p.After = kopiurv1.ReplicationSuspended, 0
-	p.add(kopiurv1.ConditionSuspended, metav1.ConditionTrue, kopiurv1.ReasonSuspended, "spec.suspend is true: nothing is copied")
-	p.Message = "spec.suspend is true: nothing is copied" + last(p.Status)
+	p.add(kopiurv1.ConditionSuspended, metav1.ConditionTrue, kopiurv1.ReasonSuspended, "spec.suspend is true: nothing is copied or verified")
+	p.Message = "spec.suspend is true: nothing is copied or verified" + last(p.Status)
 	if len(Turns(&kopiurv1.RepositoryReplication{ObjectMeta: o.ObjectMeta, Status: p.Status}, now)) > 0 && manual(o) != nil {
 		p.add(kopiurv1.ConditionRunRequested, metav1.ConditionFalse, kopiurv1.ReasonSuspendedWithPendingRun,
 			"spec.suspend is true: the run that was asked for is made after that")

@@ -102,8 +102,14 @@ func operation(w World) *work.Verify {
 // scratchOf is the volume that the policy asks for, else the one of the repository.
 func scratchOf(w World) (*moverjob.Scratch, error) {
 	d := w.Policy.Spec.Verification.Deep
-	size, class, field := d.Capacity, d.StorageClassName, "verification.deep.capacity"
-	if m := w.Repository.Spec.MoverDefaults; m != nil && m.Scratch != nil {
+	return ScratchOf(w.Repository, d.Capacity, d.StorageClassName)
+}
+
+// ScratchOf is a volume of a size and class, which are those of the repository where they are left out. Without a size it
+// is a folder of the node.
+func ScratchOf(repo *moverjob.Repository, size kopiurv1.Quantity, class string) (*moverjob.Scratch, error) {
+	field := "verification.deep.capacity"
+	if m := repo.Spec.MoverDefaults; m != nil && m.Scratch != nil {
 		if size == "" {
 			size, field = m.Scratch.Capacity, "moverDefaults.scratch.capacity"
 		}

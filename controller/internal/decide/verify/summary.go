@@ -40,6 +40,12 @@ func Summary(plans []Plan) Verdict {
 	return out
 }
 
+// VerdictOf one line alone.
+func VerdictOf(p Plan) Verdict {
+	_, v := verdictOf(p)
+	return v
+}
+
 func verdictOf(p Plan) (int, Verdict) {
 	r := p.Run
 	switch {

@@ -125,32 +125,15 @@ func Due(run kopiurv1.VerificationRun, now time.Time) bool {
 
 // Decide is total: it has an answer for every state of a line.
 func Decide(w World, now time.Time) Plan {
-	p := Plan{Run: Of(w.Policy, w.Tier, w.Ref), Waiting: gates.Verdict{Open: true}}
+	run := Of(w.Policy, w.Tier, w.Ref)
 	rule, err := ruleOf(w)
 	if err != nil {
-		p.Run.NextScheduledAt, p.Run.Schedule, p.Run.Job = "", "", ""
-		p.Waiting = gates.Verdict{Reason: kopiurv1.ReasonInvalidSchedule, Message: fmt.Sprintf("spec.verification.%s.schedule: %s", w.Tier, err)}
-		return p
+		return Unreadable(run, fmt.Sprintf("spec.verification.%s.schedule: %s", w.Tier, err))
 	}
-	if w.Job != nil {
-		return w.watch(p, rule, now)
-	}
-	p.Run.Job = ""
-	pin := rule.Keep(due.Read(p.Run.NextScheduledAt, p.Run.Schedule), now)
-	p.Run.NextScheduledAt, p.Run.Schedule = pin.String(), pin.Rule
-	if rest := pin.At.Sub(now); rest > 0 {
-		p.After = rest
-		return p
-	}
-	if p.Waiting = w.gate(); !p.Waiting.Open {
-		if p.After = look; p.Waiting.Reason == kopiurv1.ReasonVerificationWaiting {
-			p.After = turn
-		}
-		return p
-	}
-	p.Start, p.Run.Job = true, JobName(w.Policy, p.Run)
-	p.After = look // its own events come before that
-	return p
+	return Line{
+		Run: run, Rule: rule, Job: w.Job, Outcome: w.Outcome, Gate: w.gate, Judge: w.judge,
+		Name: func(run kopiurv1.VerificationRun) string { return JobName(w.Policy, run) },
+	}.Decide(now)
 }
 
 func ruleOf(w World) (due.Rule, error) {
@@ -190,33 +173,6 @@ func (w World) gate() gates.Verdict {
 		return gates.Verdict{Reason: kopiurv1.ReasonVerificationWaiting, Message: "another verification reads from " + w.Ref.String() + ": " + w.Busy}
 	}
 	return gates.Verdict{Open: true}
-}
-
-// watch follows the Job of the turn.
-func (w World) watch(p Plan, rule due.Rule, now time.Time) Plan {
-	p.Run.Job = w.Job.Name
-	o := w.Outcome
-	switch o.State {
-	case moverjob.Absent, moverjob.Waiting, moverjob.Running:
-		p.After = sooner(look, o.Recheck)
-		p.Waiting = gates.Verdict{Reason: kopiurv1.ReasonReconciling, Message: "Job " + w.Job.Name + " verifies"}
-		return p
-	case moverjob.Finished:
-		return w.finished(p, rule, now)
-	case moverjob.ResultLost, moverjob.Wedged, moverjob.DeadlineKilled, moverjob.NodeLost:
-	}
-	reason := map[moverjob.State]string{
-		moverjob.ResultLost: "its result was lost", moverjob.Wedged: "its pod did not start",
-		moverjob.DeadlineKilled: "its time was up", moverjob.NodeLost: "its node was lost",
-	}[o.State]
-	return p.unproven(rule, now, reason+": "+o.Message)
-}
-
-func sooner(a, b time.Duration) time.Duration {
-	if b > 0 {
-		return min(a, b)
-	}
-	return a
 }
 
 // HasCheck reports whether a program of the user's own has the last word.

@@ -37,7 +37,9 @@ func given(tier kopiurv1.VerificationTier, changes ...change) verify.World {
 	p.Spec.Verification = &kopiurv1.Verification{
 		Quick: &kopiurv1.QuickVerification{Schedule: &nightly}, Deep: &kopiurv1.DeepVerification{Schedule: nightly},
 	}
-	p.Status.VerificationRuns = []kopiurv1.VerificationRun{{Tier: tier, Repository: nas, NextScheduledAt: slot, Schedule: "0 3 * * * UTC"}}
+	p.Status.VerificationRuns = []kopiurv1.VerificationRun{{
+		Tier: tier, Repository: nas, VerificationState: kopiurv1.VerificationState{NextScheduledAt: slot, Schedule: "0 3 * * * UTC"},
+	}}
 	repo := &moverjob.Repository{Ref: nas, UID: "r", HomeNamespace: "apps"}
 	repo.Status.Phase = kopiurv1.RepositoryReady
 	repo.Spec.Backend.S3 = &kopiurv1.S3Backend{Bucket: "b"}
@@ -245,7 +247,9 @@ func TestARunUnderWayIsLeftAlone(t *testing.T) {
 func TestSummary(t *testing.T) {
 	t.Parallel()
 	plan := func(o kopiurv1.VerificationOutcome, reason string, waiting gates.Verdict) verify.Plan {
-		return verify.Plan{Run: kopiurv1.VerificationRun{Tier: "quick", Repository: nas, Outcome: o, Reason: reason, Message: "m", NextScheduledAt: slot}, Waiting: waiting}
+		return verify.Plan{Run: kopiurv1.VerificationRun{Tier: "quick", Repository: nas, VerificationState: kopiurv1.VerificationState{
+			Outcome: o, Reason: reason, Message: "m", NextScheduledAt: slot,
+		}}, Waiting: waiting}
 	}
 	open := gates.Verdict{Open: true}
 	good := plan(kopiurv1.VerificationSucceeded, kopiurv1.ReasonVerified, open)
