@@ -8,8 +8,6 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
@@ -58,19 +56,13 @@ func (r *Reconciler) atWork(ctx context.Context, w decide.World, o *kopiurv1.Rep
 			return "Job " + j.Namespace + "/" + j.Name + " is at work at the destination", nil
 		}
 	}
-	var pods corev1.PodList
-	if err := r.Live.List(ctx, &pods, client.InNamespace(o.Namespace), ours); err != nil {
-		return "", fmt.Errorf("list the pods of replication %s/%s: %w", o.Namespace, o.Name, err)
+	pod, err := moverjob.Outliving(ctx, r.Live, o.Namespace, o.UID, operation, mine)
+	if err != nil || pod == nil {
+		return "", err //nolint:wrapcheck // says what it did
 	}
-	for i := range pods.Items {
-		p := &pods.Items[i]
-		switch {
-		case mine != nil && metav1.IsControlledBy(p, mine), p.Status.Phase == corev1.PodSucceeded, p.Status.Phase == corev1.PodFailed:
-		case operation == verify.Operation && moverjob.Hangs(p, r.ServerClock.Now()):
-			// It only reads, and nobody asks for its answer any more: no copy waits for a node that may never come back.
-		default:
-			return "pod " + p.Namespace + "/" + p.Name + " of an earlier run has not ended yet", nil
-		}
+	if operation == verify.Operation && moverjob.Hangs(pod, r.ServerClock.Now()) {
+		// It only reads, and nobody asks for its answer any more: no copy waits for a node that may never come back.
+		return "", nil
 	}
-	return "", nil
+	return "pod " + pod.Namespace + "/" + pod.Name + " of an earlier run has not ended yet", nil
 }

@@ -29,6 +29,9 @@ const action = "Replicate"
 // lookAgain is how soon an object is looked at that the cache has not seen yet.
 const lookAgain = time.Second
 
+// settle is how soon to look again whether a pod without a Job has ended.
+const settle = 10 * time.Second
+
 // act carries the plan out. Every step finds its own work done when it is repeated.
 func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, g *gathered, plan decide.Plan) (ctrl.Result, error) {
 	o := w.Replication
@@ -47,6 +50,16 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, g
 			o.Status = before
 			p.Conditions.False(kopiurv1.ConditionCredentialsAvailable, v.Reason, "%s", v.Message)
 			return ctrl.Result{}, loop.Waitf(time.Minute, v.Reason, "%s", v.Message)
+		}
+		pod, err := moverjob.Outliving(ctx, r.Live, o.Namespace, o.UID, decide.Operation, w.Job)
+		if err != nil {
+			return ctrl.Result{}, err //nolint:wrapcheck // says what it did
+		}
+		if pod != nil {
+			o.Status = before
+			p.Carry(plan.Carry...)
+			return ctrl.Result{}, loop.Waitf(settle, kopiurv1.ReasonReplicating,
+				"pod %s/%s of an earlier run has not ended yet, and nothing is started beside it", pod.Namespace, pod.Name)
 		}
 		// The run is in the status before its Job is there: whoever finds the one finds the other.
 		if err := p.Write(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -314,4 +315,43 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAPodThatOutlivesItsJob: somebody deletes the Job of a run. Its pod takes its time to end, and no other is started
+// beside it.
+func TestAPodThatOutlivesItsJob(t *testing.T) {
+	t.Parallel()
+	w := newWorld(2)
+	w.hold = make(chan struct{})
+	l := newLab(t, w)
+	l.StartController(l.clock.Decisions)
+	l.Annotate(l.repl, kopiurv1.AnnotationRunRequested, first)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { require.Len(c, l.CallsOf("migrate"), 1) }, testenv.Wait, testenv.Tick)
+	run := l.CallsOf("migrate")[0]
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: run.Pod}}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		l.GetC(c, pod)
+		require.Equal(c, corev1.PodRunning, pod.Status.Phase)
+	}, testenv.Wait, testenv.Tick)
+	l.Change(pod, func() { pod.Finalizers = []string{"test.kopiur/held"} })
+	require.NoError(t, l.Client.Delete(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: run.Job}},
+		client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
+		require.Contains(c, testenv.Condition(st.Conditions, kopiurv1.ConditionReady).Message, run.Pod)
+	})
+	assert.Len(t, l.CallsOf("migrate"), 1)
+
+	close(w.hold)
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		l.GetC(c, pod)
+		require.NotNil(c, pod.DeletionTimestamp)
+	}, testenv.Wait, testenv.Tick)
+	l.Change(pod, func() { pod.Finalizers = nil })
+	l.clock.Step(time.Minute)
+	l.told(2)
+	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
+		require.Nil(c, st.Run)
+		require.Equal(c, kopiurv1.RunSucceeded, st.ManualRun.Phase)
+	})
+	assert.Len(t, l.CallsOf("migrate"), 2)
 }
