@@ -5,6 +5,7 @@ package validation
 
 import (
 	"path"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -15,28 +16,37 @@ import (
 // SameLocation reports whether two backends are one place: copying one into the other would read and write the same
 // objects. Credentials do not matter. Places with two names, such as a host and its address, are not recognised.
 func SameLocation(a, b kopiurv1.Backend) bool {
+	l := Location(a)
+	return l != "" && l == Location(b)
+}
+
+// Location is the place of a backend as a text that is the same for each that is there, "" where it names none.
+func Location(b kopiurv1.Backend) string {
+	at := func(parts ...string) string { return b.Name() + "\x00" + strings.Join(parts, "\x00") }
 	switch {
-	case a.S3 != nil && b.S3 != nil:
-		return a.S3.Bucket == b.S3.Bucket && a.S3.Prefix == b.S3.Prefix && strings.EqualFold(s3Host(*a.S3), s3Host(*b.S3))
-	case a.Azure != nil && b.Azure != nil:
-		return a.Azure.Container == b.Azure.Container && a.Azure.Prefix == b.Azure.Prefix &&
-			a.Azure.StorageAccount == b.Azure.StorageAccount && azureDomain(*a.Azure) == azureDomain(*b.Azure)
-	case a.GCS != nil && b.GCS != nil:
-		return a.GCS.Bucket == b.GCS.Bucket && a.GCS.Prefix == b.GCS.Prefix
-	case a.B2 != nil && b.B2 != nil:
-		return a.B2.Bucket == b.B2.Bucket && a.B2.Prefix == b.B2.Prefix
-	case a.Filesystem != nil && b.Filesystem != nil:
-		return sameFolder(*a.Filesystem, *b.Filesystem)
-	case a.SFTP != nil && b.SFTP != nil:
-		return strings.EqualFold(a.SFTP.Host, b.SFTP.Host) && sftpPort(*a.SFTP) == sftpPort(*b.SFTP) && path.Clean(a.SFTP.Path) == path.Clean(b.SFTP.Path)
-	case a.WebDAV != nil && b.WebDAV != nil:
-		return strings.TrimRight(a.WebDAV.URL, "/") == strings.TrimRight(b.WebDAV.URL, "/")
-	case a.Rclone != nil && b.Rclone != nil:
-		return strings.TrimRight(a.Rclone.RemotePath, "/") == strings.TrimRight(b.Rclone.RemotePath, "/")
-	case a.GDrive != nil && b.GDrive != nil:
-		return a.GDrive.FolderID == b.GDrive.FolderID
+	case b.S3 != nil:
+		return at(b.S3.Bucket, b.S3.Prefix, strings.ToLower(s3Host(*b.S3)))
+	case b.Azure != nil:
+		return at(b.Azure.Container, b.Azure.Prefix, b.Azure.StorageAccount, azureDomain(*b.Azure))
+	case b.GCS != nil:
+		return at(b.GCS.Bucket, b.GCS.Prefix)
+	case b.B2 != nil:
+		return at(b.B2.Bucket, b.B2.Prefix)
+	case b.Filesystem != nil:
+		if f := folder(*b.Filesystem); f != "" {
+			return at(f)
+		}
+		return ""
+	case b.SFTP != nil:
+		return at(strings.ToLower(b.SFTP.Host), strconv.Itoa(int(sftpPort(*b.SFTP))), path.Clean(b.SFTP.Path))
+	case b.WebDAV != nil:
+		return at(strings.TrimRight(b.WebDAV.URL, "/"))
+	case b.Rclone != nil:
+		return at(strings.TrimRight(b.Rclone.RemotePath, "/"))
+	case b.GDrive != nil:
+		return at(b.GDrive.FolderID)
 	default:
-		return false
+		return ""
 	}
 }
 
@@ -61,20 +71,18 @@ func sftpPort(s kopiurv1.SFTPBackend) int32 {
 	return 22
 }
 
-// sameFolder compares the volumes. The path is where the mover mounts a volume, so it tells folders apart only where it
-// is the node's own.
-func sameFolder(a, b kopiurv1.FilesystemBackend) bool {
-	switch {
-	case a.Volume == nil && b.Volume == nil:
-		return path.Clean(a.Path) == path.Clean(b.Path)
-	case a.Volume == nil || b.Volume == nil:
-		return false
-	case a.Volume.PVC != nil && b.Volume.PVC != nil:
-		return a.Volume.PVC.Name == b.Volume.PVC.Name
-	case a.Volume.NFS != nil && b.Volume.NFS != nil:
-		return strings.EqualFold(a.Volume.NFS.Server, b.Volume.NFS.Server) && path.Clean(a.Volume.NFS.Path) == path.Clean(b.Volume.NFS.Path)
+// folder is the volume. The path is where the mover mounts a volume, so it tells folders apart only where it is the node's
+// own.
+func folder(f kopiurv1.FilesystemBackend) string {
+	switch v := f.Volume; {
+	case v == nil:
+		return "path " + path.Clean(f.Path)
+	case v.PVC != nil:
+		return "claim " + v.PVC.Name
+	case v.NFS != nil:
+		return "nfs " + strings.ToLower(v.NFS.Server) + " " + path.Clean(v.NFS.Path)
 	default:
-		return false
+		return ""
 	}
 }
 

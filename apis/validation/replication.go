@@ -94,12 +94,20 @@ func RepositoryReplicationDestination(o *kopiurv1.RepositoryReplication, others 
 	return f
 }
 
-// SamePlace compares two destinations. A claim of the same name in another namespace is another claim.
+// SamePlace compares two destinations.
 func SamePlace(a, b *kopiurv1.RepositoryReplication) bool {
-	if fs := a.Spec.Destination.Filesystem; fs != nil && fs.Volume != nil && fs.Volume.PVC != nil && a.Namespace != b.Namespace {
-		return false
+	p := Destination(a)
+	return p != "" && p == Destination(b)
+}
+
+// Destination is where a replication copies to, as a text that is the same for each that copies there. A claim of the same
+// name in another namespace is another claim.
+func Destination(o *kopiurv1.RepositoryReplication) string {
+	l := Location(o.Spec.Destination)
+	if fs := o.Spec.Destination.Filesystem; l != "" && fs != nil && fs.Volume != nil && fs.Volume.PVC != nil {
+		l += "\x00" + o.Namespace
 	}
-	return SameLocation(a.Spec.Destination, b.Spec.Destination)
+	return l
 }
 
 // SnapshotReplication checks a SnapshotReplication.

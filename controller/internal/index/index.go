@@ -74,6 +74,7 @@ func Register(ctx context.Context, ix client.FieldIndexer, operatorNamespace str
 		{&kopiurv1.Maintenance{}, mapper.FieldRepository, keys(mapper.MaintenanceRepository)},
 		{&kopiurv1.Maintenance{}, mapper.FieldAwaits, keys(mapper.MaintenanceAwaits)},
 		{&kopiurv1.RepositoryReplication{}, mapper.FieldRepository, keys(mapper.ReplicationRepository)},
+		{&kopiurv1.RepositoryReplication{}, mapper.FieldDestination, keys(mapper.ReplicationDestination)},
 		{&kopiurv1.RepositoryReplication{}, mapper.FieldAwaits, keys(mapper.ReplicationAwaits)},
 	} {
 		if err := ix.IndexField(ctx, f.obj, f.field, f.keys); err != nil {

@@ -58,6 +58,17 @@ func Policies(c client.Reader, woken mapper.Kind) handler.MapFunc {
 	}
 }
 
+// Destinations wakes the RepositoryReplications to the place of one that came, went or was edited.
+func Destinations(c client.Reader) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		r, ok := obj.(*kopiurv1.RepositoryReplication)
+		if !ok {
+			return nil
+		}
+		return ask(ctx, c, mapper.OfDestination(r))
+	}
+}
+
 // Schedules wakes the Snapshots of a schedule that are being deleted.
 func Schedules(c client.Reader) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {

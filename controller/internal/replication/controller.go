@@ -14,8 +14,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
@@ -48,6 +50,8 @@ func Setup(mgr ctrl.Manager, d deps.Deps) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		// Its own status wakes it too: the reconcile after a recorded run lets go of the Job.
 		For(&kopiurv1.RepositoryReplication{}).
+		// Of those to one place only the elder one goes on.
+		Watches(&kopiurv1.RepositoryReplication{}, wake(index.Destinations(c)), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&batchv1.Job{}, index.Coalesced(index.JobOwner(gvk))).
 		Watches(&corev1.Pod{}, index.Coalesced(index.PodOwner(c, gvk))).
 		Watches(&kopiurv1.Repository{}, wake(index.Repositories(c, mapper.KindRepositoryReplication))).

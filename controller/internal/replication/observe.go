@@ -15,6 +15,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/replication"
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -47,8 +48,10 @@ func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.RepositoryReplic
 		}
 	}
 	var all kopiurv1.RepositoryReplicationList
-	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
-		return w, nil, fmt.Errorf("list the replications: %w", err)
+	for _, place := range mapper.ReplicationDestination(obj) {
+		if err := r.Client.List(ctx, &all, client.MatchingFields{mapper.FieldDestination: place}, client.UnsafeDisableDeepCopy); err != nil {
+			return w, nil, fmt.Errorf("list the replications to one place: %w", err)
+		}
 	}
 	w.Others = all.Items
 	if w.Source == nil {

@@ -294,7 +294,6 @@ func TestWhatIsRefused(t *testing.T) {
 	if c := two.CreationTimestamp.Compare(one.CreationTimestamp.Time); c == 0 && two.UID < one.UID {
 		one, two = two, one // both of one second
 	}
-	l.Touch(two) // it may have been looked at before the other was there
 	for r, want := range map[*kopiurv1.RepositoryReplication]string{
 		onto: "it is where", mixed: "spec.destination", two: "each would overwrite the other's copy",
 	} {
@@ -313,6 +312,39 @@ func TestWhatIsRefused(t *testing.T) {
 	l.until(l.repl, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonReplicated)
 	assert.Equal(t, kopiurv1.RunSucceeded, l.repl.Status.ManualRun.Phase)
 	assert.Len(t, l.copies(), 1)
+}
+
+// TestTwoToOnePlace: the younger one is refused as soon as there is an elder one, and goes on as soon as there is none.
+// Neither would be looked at again for half an hour.
+func TestTwoToOnePlace(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.ready()
+	elder, younger := replication("one"), replication("two")
+	elder.Spec.Destination.S3.Bucket, younger.Spec.Destination.S3.Bucket = "both", "both"
+	younger.Spec.SourceRef.Name = "tape"
+	l.Create(elder)
+	l.until(elder, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonReplicationScheduled)
+	l.Create(younger)
+	if c := younger.CreationTimestamp.Compare(elder.CreationTimestamp.Time); c == 0 && younger.UID < elder.UID {
+		elder, younger = younger, elder // both of one second
+	}
+	refused := func() {
+		t.Helper()
+		l.until(younger, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonInvalidSpec)
+		l.until(elder, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonReplicationScheduled)
+	}
+	goesOn := func() {
+		t.Helper()
+		l.until(younger, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonReplicationScheduled)
+	}
+	refused()
+	l.Change(elder, func() { elder.Spec.Destination.S3.Bucket = "elsewhere" })
+	goesOn()
+	l.Change(elder, func() { elder.Spec.Destination.S3.Bucket = "both" })
+	refused()
+	require.NoError(t, l.Client.Delete(t.Context(), elder))
+	goesOn()
 }
 
 // TestKilledAfterAnyWrite kills the controller after its first, second, … write of a run. The next one finds what the first

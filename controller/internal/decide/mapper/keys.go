@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/apis/validation"
 )
 
 // Kinds of core objects that ours wait for.
@@ -317,6 +318,14 @@ func MaintenanceAwaits(m *kopiurv1.Maintenance) []string {
 // ReplicationRepository is the repository that a RepositoryReplication copies.
 func ReplicationRepository(r *kopiurv1.RepositoryReplication) []string {
 	return []string{Repository(r.Spec.SourceRef.In(r.Namespace))}
+}
+
+// ReplicationDestination is where a RepositoryReplication copies to.
+func ReplicationDestination(r *kopiurv1.RepositoryReplication) []string {
+	if d := validation.Destination(r); d != "" {
+		return []string{d}
+	}
+	return nil
 }
 
 // ReplicationAwaits are the kinds that a RepositoryReplication waits for, with its namespace. One that failed is tried

@@ -34,6 +34,8 @@ const (
 	FieldUnfinished = "kopiur.unfinished"
 	// FieldDataSource is on claims: the Restore that is to fill them.
 	FieldDataSource = "kopiur.dataSource"
+	// FieldDestination is on RepositoryReplications: where they copy to.
+	FieldDestination = "kopiur.destination"
 	// FieldUID is on Snapshots that may still change, or whose copy is not gone yet, and on repositories that may still be
 	// created.
 	FieldUID = "kopiur.uid"
@@ -119,6 +121,16 @@ func OfRepository(woken Kind, ref kopiurv1.RepositoryRef) []Lookup {
 	default:
 		return nil
 	}
+}
+
+// OfDestination are the lookups for a RepositoryReplication that came, went or was edited: of those to one place only the
+// elder one goes on.
+func OfDestination(r *kopiurv1.RepositoryReplication) []Lookup {
+	var out []Lookup
+	for _, d := range ReplicationDestination(r) {
+		out = append(out, Lookup{Kind: KindRepositoryReplication, Field: FieldDestination, Value: d})
+	}
+	return out
 }
 
 // OfPolicy are the lookups for a changed policy.

@@ -164,6 +164,12 @@ func TestPolicies(t *testing.T) {
 	assert.Equal(t, []string{"apps/data", "PersistentVolumeClaim/apps"}, mapper.PolicyClaims(p))
 }
 
+func copyTo(name string) *kopiurv1.RepositoryReplication {
+	r := &kopiurv1.RepositoryReplication{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: name}}
+	r.Spec.Destination.S3 = &kopiurv1.S3Backend{Bucket: "copy"}
+	return r
+}
+
 // TestEveryLookupMeetsItsKey: for each change, what is asked for is what some object of the woken kind is filed under.
 func TestEveryLookupMeetsItsKey(t *testing.T) {
 	t.Parallel()
@@ -177,21 +183,22 @@ func TestEveryLookupMeetsItsKey(t *testing.T) {
 		field   string
 		keys    []string
 	}{
-		"a Secret wakes repositories":         {mapper.OfCore(mapper.KindRepository, mapper.KindSecret, "apps", "keys"), mapper.FieldNeeds, needs},
-		"a ConfigMap wakes repositories":      {mapper.OfCore(mapper.KindClusterRepository, mapper.KindConfigMap, "apps", "ca"), mapper.FieldNeeds, needs},
-		"a Namespace wakes repositories":      {mapper.OfCore(mapper.KindRepository, mapper.KindNamespace, "", "apps"), mapper.FieldNeeds, mapper.RepositoryNeeds(path, "apps", operator)},
-		"a Secret wakes waiting Snapshots":    {mapper.OfCore(mapper.KindSnapshot, mapper.KindSecret, "apps", "x"), mapper.FieldAwaits, waiting},
-		"a Namespace wakes waiting Snapshots": {mapper.OfCore(mapper.KindSnapshot, mapper.KindNamespace, "", "apps"), mapper.FieldAwaits, waiting},
-		"a claim wakes policies that select":  {mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindClaim, "apps", "data"), mapper.FieldClaim, []string{"PersistentVolumeClaim/apps"}},
-		"a Namespace wakes its policies":      {mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindNamespace, "", "apps"), mapper.FieldAwaits, mapper.PolicyAwaits(&kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "apps"}})},
-		"a success wakes what was lost":       {mapper.OfRepositoryUID(mapper.KindRepository, "u"), mapper.FieldAiling, mapper.RepositoryAiling(kopiurv1.RepositoryStatus{Job: &kopiurv1.ConnectJob{Failures: 1}}, "u")},
-		"a pod without a Job wakes its owner": {mapper.OfOwnerUID(mapper.KindClusterRepository, "u"), mapper.FieldUID, mapper.RepositoryUID(kopiurv1.RepositoryStatus{}, "u")},
-		"a repository wakes policies":         {mapper.OfRepository(mapper.KindSnapshotPolicy, ref), mapper.FieldRepository, []string{"Repository/apps/nas"}},
-		"a policy wakes unfinished Snapshots": {mapper.OfPolicy(mapper.KindSnapshot, "apps", "web"), mapper.FieldOpenPolicy, mapper.OpenSnapshotPolicyOf(snapshot(""))},
-		"a policy wakes its schedule":         {mapper.OfPolicy(mapper.KindSnapshotSchedule, "apps", "web"), mapper.FieldPolicy, mapper.SchedulePolicyOf(schedule(func(s *kopiurv1.SnapshotSchedule) { s.Spec.PolicyRef = &kopiurv1.PolicyRef{Name: "web"} }))},
-		"a policy wakes those who select":     {mapper.OfPolicy(mapper.KindSnapshotSchedule, "apps", "web"), mapper.FieldPolicy, mapper.SchedulePolicyOf(schedule(func(s *kopiurv1.SnapshotSchedule) { s.Spec.PolicySelector = &metav1.LabelSelector{} }))},
-		"a repository wakes by its policies":  {mapper.OfRepository(mapper.KindSnapshotSchedule, ref), mapper.FieldRepository, []string{"Repository/apps/nas"}},
-		"a Snapshot wakes Restores":           {mapper.OfSnapshot(mapper.KindRestore, snapshot("")), mapper.FieldSnapshot, []string{"apps/s"}},
+		"a Secret wakes repositories":              {mapper.OfCore(mapper.KindRepository, mapper.KindSecret, "apps", "keys"), mapper.FieldNeeds, needs},
+		"a ConfigMap wakes repositories":           {mapper.OfCore(mapper.KindClusterRepository, mapper.KindConfigMap, "apps", "ca"), mapper.FieldNeeds, needs},
+		"a Namespace wakes repositories":           {mapper.OfCore(mapper.KindRepository, mapper.KindNamespace, "", "apps"), mapper.FieldNeeds, mapper.RepositoryNeeds(path, "apps", operator)},
+		"a Secret wakes waiting Snapshots":         {mapper.OfCore(mapper.KindSnapshot, mapper.KindSecret, "apps", "x"), mapper.FieldAwaits, waiting},
+		"a Namespace wakes waiting Snapshots":      {mapper.OfCore(mapper.KindSnapshot, mapper.KindNamespace, "", "apps"), mapper.FieldAwaits, waiting},
+		"a claim wakes policies that select":       {mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindClaim, "apps", "data"), mapper.FieldClaim, []string{"PersistentVolumeClaim/apps"}},
+		"a Namespace wakes its policies":           {mapper.OfCore(mapper.KindSnapshotPolicy, mapper.KindNamespace, "", "apps"), mapper.FieldAwaits, mapper.PolicyAwaits(&kopiurv1.SnapshotPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "apps"}})},
+		"a success wakes what was lost":            {mapper.OfRepositoryUID(mapper.KindRepository, "u"), mapper.FieldAiling, mapper.RepositoryAiling(kopiurv1.RepositoryStatus{Job: &kopiurv1.ConnectJob{Failures: 1}}, "u")},
+		"a pod without a Job wakes its owner":      {mapper.OfOwnerUID(mapper.KindClusterRepository, "u"), mapper.FieldUID, mapper.RepositoryUID(kopiurv1.RepositoryStatus{}, "u")},
+		"a repository wakes policies":              {mapper.OfRepository(mapper.KindSnapshotPolicy, ref), mapper.FieldRepository, []string{"Repository/apps/nas"}},
+		"a policy wakes unfinished Snapshots":      {mapper.OfPolicy(mapper.KindSnapshot, "apps", "web"), mapper.FieldOpenPolicy, mapper.OpenSnapshotPolicyOf(snapshot(""))},
+		"a policy wakes its schedule":              {mapper.OfPolicy(mapper.KindSnapshotSchedule, "apps", "web"), mapper.FieldPolicy, mapper.SchedulePolicyOf(schedule(func(s *kopiurv1.SnapshotSchedule) { s.Spec.PolicyRef = &kopiurv1.PolicyRef{Name: "web"} }))},
+		"a policy wakes those who select":          {mapper.OfPolicy(mapper.KindSnapshotSchedule, "apps", "web"), mapper.FieldPolicy, mapper.SchedulePolicyOf(schedule(func(s *kopiurv1.SnapshotSchedule) { s.Spec.PolicySelector = &metav1.LabelSelector{} }))},
+		"a repository wakes by its policies":       {mapper.OfRepository(mapper.KindSnapshotSchedule, ref), mapper.FieldRepository, []string{"Repository/apps/nas"}},
+		"a replication wakes another to one place": {mapper.OfDestination(copyTo("one")), mapper.FieldDestination, mapper.ReplicationDestination(copyTo("two"))},
+		"a Snapshot wakes Restores":                {mapper.OfSnapshot(mapper.KindRestore, snapshot("")), mapper.FieldSnapshot, []string{"apps/s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
