@@ -6,6 +6,7 @@ package snapshotreplication
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,9 +36,10 @@ type runs struct {
 type gathered struct {
 	name types.NamespacedName
 	run  string
-	// read is the Job whose pages were read last, part its number.
-	read types.UID
-	part int32
+	// read is the Job whose pages were read last, part its number, terms what it was told to copy.
+	read  types.UID
+	part  int32
+	terms *decide.Terms
 	// whole: no page of the parts so far is missing.
 	whole   bool
 	records []work.CopyRecord
@@ -45,8 +47,9 @@ type gathered struct {
 	fresh, missing []work.CopyRecord
 	planned        bool
 	overlap        string
-	// doomed copies, where judged; pruned counts those that went.
+	// doomed copies, where judged, by the spec of a generation; pruned counts those that went.
 	judged bool
+	by     int64
 	doomed []*kopiurv1.Snapshot
 	held   string
 	pruned int64
@@ -102,11 +105,12 @@ func (r *Reconciler) gather(ctx context.Context, w *decide.World, g *gathered) e
 				logf.FromContext(ctx).Info("Leaving copies without a Snapshot until the next run", "reason", err.Error())
 			}
 		}
-		follows := turn.Part == 1 || g.read != "" && g.whole && g.part == turn.Part-1
+		terms := decide.TermsOf(w.Job)
+		follows := turn.Part == 1 || g.read != "" && g.whole && g.part == turn.Part-1 && reflect.DeepEqual(g.terms, terms)
 		if turn.Part == 1 {
 			g.records = nil
 		}
-		g.read, g.part, g.whole = w.Job.UID, turn.Part, follows && pages == o.Result.Migrate.Pages
+		g.read, g.part, g.terms, g.whole = w.Job.UID, turn.Part, terms, follows && pages == o.Result.Migrate.Pages
 		g.fresh, g.records = got, append(g.records, got...)
 		g.planned, g.judged = false, false
 	}
@@ -117,13 +121,13 @@ func (r *Reconciler) gather(ctx context.Context, w *decide.World, g *gathered) e
 	}
 	w.Records = decide.Records{Rows: len(g.missing) == 0, Whole: g.whole, Overlap: g.overlap, Pruned: g.pruned}
 	last := o.Result.Code == work.CodeOK && o.Result.Migrate.Cursor == ""
-	if w.Records.Rows && last && !g.judged {
+	if w.Records.Rows && last && (!g.judged || g.by != w.Replication.Generation) {
 		all, err := r.snapshots(ctx, *w)
 		if err != nil {
 			return err
 		}
 		g.doomed, g.held = decide.Doomed(*w, g.records, g.whole, all)
-		g.judged = true
+		g.judged, g.by = true, w.Replication.Generation
 	}
 	w.Records.Doomed, w.Records.Held = int64(len(g.doomed)), g.held
 	return nil

@@ -148,3 +148,24 @@ func TestNobodyElsesSnapshotsAreTouched(t *testing.T) {
 	l.told(1)
 	assert.Equal(t, 3, w.stored())
 }
+
+// TestPruningThatIsTakenBack: who sees copies go that were meant to stay takes spec.pruning away, and what was judged by it
+// counts no more.
+func TestPruningThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	const all = 104 // more than one turn deletes
+	w := newWorld(all)
+	l := newLab(t, w)
+	l.StartController(l.clock.Decisions)
+	l.run(first)
+	l.told(all)
+	l.Change(l.repl, func() { keep(1)(l.repl) })
+	l.Annotate(l.repl, kopiurv1.AnnotationRunRequested, second)
+	require.EventuallyWithT(t, func(c *assert.CollectT) { require.Less(c, len(l.copies()), all) }, testenv.Wait, testenv.Tick)
+	l.Change(l.repl, func() { l.repl.Spec.Pruning = nil })
+	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
+		require.Nil(c, st.Run)
+		require.Equal(c, second, st.ManualRun.RequestedAt)
+		require.Equal(c, kopiurv1.RunSucceeded, st.ManualRun.Phase)
+	})
+}

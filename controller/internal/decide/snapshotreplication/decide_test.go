@@ -227,6 +227,56 @@ func TestARunOfSeveralParts(t *testing.T) {
 	assert.Equal(t, &kopiurv1.SnapshotReplicationRun{IdentitiesSelected: 2, SnapshotsCopied: 3, AlreadyPresent: 4}, p.Status.LastRun, "the first part copied")
 }
 
+// What a mover told is of the spec that it was made from. By another one, what it did not list passes for gone, and what it
+// copied for copied elsewhere: nothing is recorded or deleted by it, and the run is made again.
+func TestARunWhoseSpecWasEditedIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	more := func(w *decide.World) { w.Records.Doomed = 2 }
+	rows := func(w *decide.World) { w.Records.Rows = false }
+	for name, tc := range map[string]struct {
+		edit   func(*kopiurv1.SnapshotReplicationSpec)
+		end    change
+		action decide.Action
+	}{
+		"more is selected, and what is to be deleted was judged by that": {
+			func(s *kopiurv1.SnapshotReplicationSpec) {
+				s.Selection = &kopiurv1.SnapshotSelection{Identities: &kopiurv1.IdentitySelection{Exclude: []kopiurv1.IdentityPattern{{Username: "x"}}}}
+			}, more, decide.Start,
+		},
+		"it copies from elsewhere": {func(s *kopiurv1.SnapshotReplicationSpec) { s.SourceRef.Name = "other" }, more, decide.Start},
+		"it copies to elsewhere, and the copies have no Snapshots": {
+			func(s *kopiurv1.SnapshotReplicationSpec) { s.DestinationRef.Name = "other" }, rows, decide.Start,
+		},
+		"it is to be suspended, which is no other work": {func(s *kopiurv1.SnapshotReplicationSpec) { s.Suspend = true }, more, decide.Prune},
+		"only the schedule is another":                  {func(s *kopiurv1.SnapshotReplicationSpec) { s.Schedule.Cron = "0 4 * * *" }, more, decide.Prune},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := given(running(kopiurv1.TriggerManual, asked), annotated(asked), selecting("web"), pruning(kopiurv1.ReplicationPruning{MirrorSource: &kopiurv1.PruneMirrorSource{}}),
+				result(work.CodeOK, copied(3)), tc.end, edited(tc.edit))
+			p := decide.Decide(w, now)
+			require.Equal(t, tc.action, p.Action, p.Message)
+			assert.Empty(t, p.Ended)
+			require.NotNil(t, p.Status.Run)
+			if p.Action != decide.Start {
+				return
+			}
+			assert.Equal(t, asked, p.Status.Run.Slot)
+			assert.Equal(t, int32(1), p.Status.Run.Part)
+			assert.NotEqual(t, w.Job.Name, p.Job.Name, "its Job is another one")
+			require.Len(t, p.Notes, 1)
+		})
+	}
+	w := given(running(kopiurv1.TriggerSchedule, passed), result(work.CodeOK, copied(3)), edited(func(s *kopiurv1.SnapshotReplicationSpec) {
+		s.SourceRef.Name, s.Suspend = "other", true
+	}))
+	p := decide.Decide(w, now)
+	assert.Equal(t, decide.Rest, p.Action, "not while it is suspended")
+	assert.Equal(t, kopiurv1.ReasonSuspended, p.Reason)
+	require.NotNil(t, p.Status.Run)
+	assert.NotEqual(t, w.Job.Name, decide.JobName(w.Replication, *p.Status.Run))
+}
+
 func TestTheJob(t *testing.T) {
 	t.Parallel()
 	w := given(selecting("web*"), func(w *decide.World) {

@@ -52,7 +52,27 @@ func given(changes ...change) decide.World {
 	for _, f := range changes {
 		f(&w)
 	}
+	tells(&w)
 	return w
+}
+
+// tells gives a Job the pod that the world's own would have.
+func tells(w *decide.World) {
+	if w.Job == nil || w.Source == nil || w.Destination == nil || len(w.Job.Spec.Template.Spec.Containers) > 0 {
+		return
+	}
+	if job, err := decide.Build(*w, *w.Replication.Status.Run); err == nil {
+		w.Job.Spec = job.Spec
+	}
+}
+
+// edited changes the spec while the mover is at work.
+func edited(f func(*kopiurv1.SnapshotReplicationSpec)) change {
+	return func(w *decide.World) {
+		tells(w)
+		w.Replication.Generation++
+		f(&w.Replication.Spec)
+	}
 }
 
 // rule is how the fixture's schedule reads in a status.

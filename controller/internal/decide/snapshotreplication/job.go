@@ -6,6 +6,7 @@ package snapshotreplication
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	batchv1 "k8s.io/api/batch/v1"
 
@@ -73,6 +74,37 @@ func Build(w World, t kopiurv1.SnapshotReplicationTurn) (*batchv1.Job, error) {
 	job.Labels[kopiurv1.LabelComponent] = kopiurv1.ComponentReplication
 	job.Spec.Template.Labels[kopiurv1.LabelComponent] = kopiurv1.ComponentReplication
 	return job, nil
+}
+
+// Terms are what a Job copies, from where and to where; what it tells means nothing beyond them. They are nil for a Job
+// that cannot be read.
+type Terms struct {
+	From, To  string
+	Selection work.Selection
+}
+
+// TermsOf a Job.
+func TermsOf(job *batchv1.Job) *Terms {
+	for _, c := range job.Spec.Template.Spec.Containers {
+		for _, e := range c.Env {
+			if e.Name != work.EnvSpec {
+				continue
+			}
+			spec, err := work.DecodeSpec(e.Value)
+			if err != nil || spec.Operation.Migrate == nil {
+				return nil
+			}
+			return &Terms{From: spec.Repository.Name, To: spec.Operation.Migrate.Destination.Name, Selection: spec.Operation.Migrate.Selection}
+		}
+	}
+	return nil
+}
+
+// edited reports whether the Job was made from another spec than that of now, or from nobody knows which.
+func (d *decision) edited() bool {
+	o := d.Replication
+	now := &Terms{From: o.Spec.SourceRef.In(o.Namespace).String(), To: o.Spec.DestinationRef.In(o.Namespace).String(), Selection: Selection(o)}
+	return d.Job == nil || !reflect.DeepEqual(TermsOf(d.Job), now)
 }
 
 // Selection is spec.selection as a mover is told it.

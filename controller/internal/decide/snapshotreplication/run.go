@@ -61,6 +61,16 @@ func (d *decision) again() {
 	d.start(*d.p.Status.Run)
 }
 
+// restart makes a run again whose spec was edited while its mover was at work. Of what that one copied nothing is lost: the
+// next one finds it there.
+func (d *decision) restart() {
+	turn := *d.p.Status.Run
+	turn.Attempt, turn.Part, turn.Cursor = turn.Attempt+1, 1, ""
+	d.p.Status.Run = &turn
+	d.p.Notes = append(d.p.Notes, Note{false, kopiurv1.ReasonReplicating, "the spec was edited while the mover was at work: the run is made again by the new one"})
+	d.again()
+}
+
 func (d *decision) working() {
 	o := d.Outcome
 	if p := d.Tail.StatusProgress(); p != nil {
@@ -107,6 +117,10 @@ func ProgressDue(w World, now time.Time) bool {
 // told deals with what a mover that has ended told, in steps: Snapshots of the copies, the next part, what is deleted, the
 // end.
 func (d *decision) told() {
+	if d.edited() {
+		d.restart()
+		return
+	}
 	r := d.Outcome.Result
 	d.say(Progressing, kopiurv1.ReasonReplicating, "the mover has ended; what it copied is being recorded")
 	if r.Migrate != nil && r.Migrate.Pages > 0 && !d.Records.Rows {
