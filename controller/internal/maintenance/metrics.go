@@ -35,14 +35,7 @@ func init() { //nolint:gochecknoinits // registered once per process, as control
 
 // count counts a run once its end is stored.
 func count(p *loop.Patcher, w decide.World, plan decide.Plan) {
-	outcome := "succeeded"
-	switch plan.Reason {
-	case kopiurv1.ReasonMaintenanceFailed:
-		outcome = "failed"
-	case kopiurv1.ReasonMaintenanceYielding, kopiurv1.ReasonLeaseTakeoverPrompt:
-		outcome = "yielded"
-	}
-	p.Count(runs.WithLabelValues(string(w.Turn.Mode), outcome).Inc)
+	p.Count(runs.WithLabelValues(string(w.Turn.Mode), plan.Ended).Inc)
 }
 
 // Gauges are about what Maintenances did.

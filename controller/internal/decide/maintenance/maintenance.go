@@ -82,13 +82,22 @@ const (
 	Stalled     Verdict = "Stalled"
 )
 
+// Outcomes of a run.
+const (
+	Succeeded = "succeeded"
+	Failed    = "failed"
+	Yielded   = "yielded"
+)
+
 // Plan is what is to be done.
 type Plan struct {
 	Status kopiurv1.MaintenanceStatus
 	// Start is the turn to make a Job for.
 	Start *Turn
 	// Recorded: the outcome of the Job is in Status.
-	Recorded   bool
+	Recorded bool
+	// Ended is what came of it: a word of the metric.
+	Ended      string
 	Conditions []metav1.Condition
 	Verdict    Verdict
 	Reason     string

@@ -275,6 +275,45 @@ func TestAFailureIsTriedAgain(t *testing.T) {
 	assert.Equal(t, kopiurv1.ReasonNodeLost, p.Reason)
 }
 
+// Quick runs go on well where every full one fails, and give nothing back: that is no maintained repository.
+func TestAQuickRunHidesNoFailureOfTheFullOnes(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		code    work.Code
+		verdict maintenance.Verdict
+	}{
+		"an outage":           {work.CodeRepositoryUnavailable, maintenance.Progressing},
+		"damage stops people": {work.CodeVerificationFailed, maintenance.Stalled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := given(fullDue, job(full, false, ended(tc.code, nil)))
+			p := maintenance.Decide(w, now)
+			require.NotNil(t, p.Status.Failure)
+
+			w = given(quickDue, job(quick, false, ended(work.CodeOK, ours())))
+			w.Maintenance.Status.Full, w.Maintenance.Status.Failure = p.Status.Full, p.Status.Failure
+			p = maintenance.Decide(w, now)
+			assert.Zero(t, p.Status.Quick.ConsecutiveFailures)
+			assert.Equal(t, kopiurv1.ReasonMaintenanceFailed, p.Reason, p.Message)
+			assert.Equal(t, tc.verdict, p.Verdict)
+
+			w = given(quickDue, job(quick, false, ended(work.CodeLocked, nil)))
+			w.Maintenance.Status = p.Status
+			p = maintenance.Decide(w, now)
+			assert.Equal(t, tc.verdict, p.Verdict, "of two failures the full run's is told")
+			assert.Equal(t, string(tc.code), p.Status.Failure.KopiaErrorClass)
+			assert.Equal(t, int32(1), p.Status.Quick.ConsecutiveFailures)
+
+			w = given(fullDue, job(full, false, ended(work.CodeOK, ours())))
+			w.Maintenance.Status.Quick, w.Maintenance.Status.Failure = p.Status.Quick, p.Status.Failure
+			p = maintenance.Decide(w, now)
+			assert.Nil(t, p.Status.Failure, "a full run does what a quick one does")
+			assert.Equal(t, kopiurv1.ReasonMaintained, p.Reason)
+		})
+	}
+}
+
 func TestWhatCannotBeCarriedOut(t *testing.T) {
 	t.Parallel()
 	p := maintenance.Decide(given(func(w *maintenance.World) { w.Maintenance.Spec.Schedule.Full.Cron = "@daily" }), now)

@@ -109,6 +109,7 @@ func (w World) succeeded(p Plan, r rules, now time.Time) Plan {
 		return w.failed(p, r, now, string(work.CodeUnknown), "the mover says that it maintained, and not how")
 	}
 	w.handled(&p, r, now)
+	p.Ended = Succeeded
 	end := w.Outcome.Result.EndTime
 	if end.IsZero() {
 		end = now
@@ -128,7 +129,9 @@ func (w World) succeeded(p Plan, r rules, now time.Time) Plan {
 		p.Status.Quick.ConsecutiveFailures = 0
 	}
 	p.Reclaimed = m.ReclaimedBytes
-	p.Status.Failure = nil
+	if !w.behindFull(p) {
+		p.Status.Failure = nil
+	}
 	if o := p.Status.Ownership; o == nil || o.Owner != m.Owner || o.ClaimedAt == "" {
 		p.Status.Ownership = &kopiurv1.MaintenanceOwner{Owner: m.Owner, ClaimedAt: stamp(now)}
 	}
@@ -141,12 +144,14 @@ func (w World) succeeded(p Plan, r rules, now time.Time) Plan {
 // yielded is a turn that was left to another owner: dealt with, and not run.
 func (w World) yielded(p Plan, r rules, now time.Time) Plan {
 	w.handled(&p, r, now)
+	p.Ended = Yielded
 	owner := "somebody else"
 	if m := w.Outcome.Result.Maintain; m != nil && m.Owner != "" {
 		owner = m.Owner
 	}
 	p.Status.Ownership = &kopiurv1.MaintenanceOwner{Owner: owner}
 	p.Status.Failure = nil
+	p.Status.Quick.ConsecutiveFailures, p.Status.Full.ConsecutiveFailures = 0, 0
 	w.of(&p).Message = "left to " + owner
 	if r := w.asked(&p); r != nil {
 		r.Phase = kopiurv1.RunFailed
@@ -154,14 +159,24 @@ func (w World) yielded(p Plan, r rules, now time.Time) Plan {
 	return p.standing(w)
 }
 
+// behindFull reports whether a run was a quick one while the full ones fail. What is wrong with those stays on record: a
+// quick run says nothing about it.
+func (w World) behindFull(p Plan) bool {
+	return w.Turn.Mode == kopiurv1.MaintenanceQuick && p.Status.Full.ConsecutiveFailures > 0
+}
+
 func (w World) failed(p Plan, r rules, now time.Time, class, message string) Plan {
 	w.handled(&p, r, now)
+	p.Ended = Failed
 	s := w.of(&p)
 	s.ConsecutiveFailures++
 	s.Message = work.Clip(message, maxMessage)
-	p.Status.Failure = moverjob.Failure(w.Outcome)
-	if p.Status.Failure == nil {
-		p.Status.Failure = &kopiurv1.Failure{KopiaErrorClass: class, Message: s.Message, RetryRecommended: true, Op: Operation}
+	f := moverjob.Failure(w.Outcome)
+	if f == nil {
+		f = &kopiurv1.Failure{KopiaErrorClass: class, Message: s.Message, RetryRecommended: true, Op: Operation}
+	}
+	if p.Status.Failure == nil || !w.behindFull(p) {
+		p.Status.Failure = f
 	}
 	rule := r.quick
 	if w.Turn.Mode == kopiurv1.MaintenanceFull {
@@ -179,8 +194,12 @@ func (p Plan) standing(w World) Plan {
 	p = p.owned(w)
 	switch {
 	case p.Status.Failure != nil:
+		which := "run"
+		if p.Status.Full.ConsecutiveFailures > 0 {
+			which = "full run"
+		}
 		p.Verdict, p.Reason, p.Message = Progressing, kopiurv1.ReasonMaintenanceFailed,
-			fmt.Sprintf("the last run failed (%s): %s; the next is due at %s", p.Status.Failure.KopiaErrorClass, p.Status.Failure.Message, p.nextAt())
+			fmt.Sprintf("the last %s failed (%s): %s; the next run is due at %s", which, p.Status.Failure.KopiaErrorClass, p.Status.Failure.Message, p.nextAt())
 		if p.Status.Failure.KopiaErrorClass == string(work.CodeVerificationFailed) {
 			p.Verdict = Stalled
 		}
