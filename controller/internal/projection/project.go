@@ -69,6 +69,33 @@ func Check(ctx context.Context, c client.Reader, r *moverjob.Repository, namespa
 	return creds, nil
 }
 
+// CheckAllowed is Check for those that the allowedNamespaces of a ClusterRepository do not gate, such as replications and
+// seeds: into a namespace that may not use the repository nothing is copied. Who has its Secrets there by other ways does
+// not need the owner's leave.
+func CheckAllowed(ctx context.Context, c, live client.Reader, r *moverjob.Repository, namespace string, consumer *kopiurv1.CredentialProjection, installed bool) (gates.Credentials, error) {
+	creds, err := Check(ctx, c, r, namespace, consumer, installed)
+	if err != nil || r.Projected == "" || r.Allowed == nil {
+		return creds, err
+	}
+	var labels map[string]string
+	if r.Allowed.Selector != nil {
+		ns, err := gates.Namespace(ctx, live, namespace)
+		if err != nil {
+			return gates.Credentials{}, err //nolint:wrapcheck // says what and where
+		}
+		labels = ns.Labels
+	}
+	if r.Allowed.Allows(namespace, labels) {
+		return creds, nil
+	}
+	r.Projected = ""
+	if creds, err = gates.CheckCredentials(ctx, c, *r, namespace); err == nil && !creds.Open {
+		creds.Verdict = gates.Verdict{Reason: kopiurv1.ReasonBlockedOnGrant, Message: fmt.Sprintf(
+			"%s does not allow namespace %s, and its credentials are not copied there: its owner adds it to spec.allowedNamespaces; or create them here: %s", r.Ref, namespace, creds.Message)}
+	}
+	return creds, err //nolint:wrapcheck // says what and where
+}
+
 // Before makes the copy before a Job that mounts it. A repository that Check has noted nothing in needs none.
 func Before(ctx context.Context, live client.Reader, c client.Client, r *moverjob.Repository, namespace string, now time.Time) (gates.Verdict, error) {
 	if r == nil || r.Projected == "" {

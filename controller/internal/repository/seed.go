@@ -158,7 +158,12 @@ func (r *Reconciler) observeSeedSource(ctx context.Context, s subject, in *seed.
 		return err //nolint:wrapcheck // says what and where
 	}
 	in.Source = &repo
-	if in.SourceCreds, err = projection.Check(ctx, r.Client, &repo, home, s.repo.Spec.Seed.CredentialProjection, r.Projection); err != nil {
+	if s.repo.Ref.KindOrDefault() == kopiurv1.KindClusterRepository {
+		in.SourceCreds, err = projection.Check(ctx, r.Client, &repo, home, s.repo.Spec.Seed.CredentialProjection, r.Projection)
+	} else {
+		in.SourceCreds, err = projection.CheckAllowed(ctx, r.Client, r.Live, &repo, home, s.repo.Spec.Seed.CredentialProjection, r.Projection)
+	}
+	if err != nil {
 		return err //nolint:wrapcheck // says what and where
 	}
 	in.SourceVolume, err = gates.CheckVolume(ctx, r.Client, repo, home)

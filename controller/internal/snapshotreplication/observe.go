@@ -56,7 +56,7 @@ func (r *Reconciler) observeSides(ctx context.Context, w *decide.World) error {
 		if err != nil {
 			return nil, "", err //nolint:wrapcheck // says what and where
 		}
-		creds, err := projection.Check(ctx, r.Client, &repo, o.Namespace, o.Spec.CredentialProjection, r.Projection)
+		creds, err := projection.CheckAllowed(ctx, r.Client, r.Live, &repo, o.Namespace, o.Spec.CredentialProjection, r.Projection)
 		if err != nil {
 			return nil, "", err //nolint:wrapcheck // says what and where
 		}

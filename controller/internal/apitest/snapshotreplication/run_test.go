@@ -18,6 +18,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/testenv"
+	"github.com/kopiur/kopiur/controller/setup"
 )
 
 const (
@@ -187,6 +188,46 @@ func TestFailures(t *testing.T) {
 		require.Nil(c, st.Failure)
 		require.Zero(c, st.ConsecutiveFailures)
 	})
+}
+
+// TestCredentialsAreNotCopiedWhereTheRepositoryMayNotBeUsed: whoever can make replications in a namespace would else have
+// the password of a repository whose owner has not let the namespace in, and all that it holds.
+func TestCredentialsAreNotCopiedWhereTheRepositoryMayNotBeUsed(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, newWorld(1))
+	home := l.AddNamespace()
+	password := testenv.Secret("shared", map[string]string{"KOPIA_PASSWORD": "x"})
+	password.Namespace = home
+	cluster := &kopiurv1.ClusterRepository{ObjectMeta: metav1.ObjectMeta{Name: "shared-" + l.Namespace}}
+	cluster.Spec.RepositorySpec = repositoryOf("shared", bucket("shared")).Spec
+	cluster.Spec.Encryption.PasswordSecretRef = kopiurv1.SecretKeyRef{Name: "shared", Namespace: home}
+	cluster.Spec.AllowedNamespaces.List = []string{home}
+	cluster.Spec.CredentialProjection = &kopiurv1.ProjectionGate{Allowed: true}
+	l.Create(password, cluster)
+	l.Change(l.repl, func() {
+		l.repl.Spec.SourceRef = kopiurv1.RepositoryRef{Name: cluster.Name, Kind: kopiurv1.KindClusterRepository}
+		l.repl.Spec.CredentialProjection = &kopiurv1.CredentialProjection{Enabled: true}
+	})
+	l.StartController(l.clock.Decisions, func(o *setup.Options) { o.CredentialProjection = true })
+	l.Annotate(l.repl, kopiurv1.AnnotationRunRequested, first)
+	copies := func() []corev1.Secret {
+		var list corev1.SecretList
+		require.NoError(t, l.Client.List(t.Context(), &list, client.InNamespace(l.Namespace), client.MatchingLabels{kopiurv1.LabelComponent: kopiurv1.ComponentCredentials}))
+		return list.Items
+	}
+	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
+		creds := testenv.Condition(st.Conditions, kopiurv1.ConditionCredentialsAvailable)
+		require.Equal(c, kopiurv1.ReasonBlockedOnGrant, creds.Reason)
+		require.Contains(c, creds.Message, "spec.allowedNamespaces")
+	})
+	assert.Empty(t, copies())
+	assert.Empty(t, l.CallsOf("migrate"))
+	l.Change(cluster, func() { cluster.Spec.AllowedNamespaces.List = []string{l.Namespace} })
+	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
+		require.NotNil(c, st.ManualRun)
+		require.Equal(c, kopiurv1.RunSucceeded, st.ManualRun.Phase)
+	})
+	assert.Len(t, copies(), 1)
 }
 
 // TestAMissingSecretIsWaitedFor, and its appearance is noticed at once (F-10).
