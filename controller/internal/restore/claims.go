@@ -208,6 +208,7 @@ func (r *Reconciler) observeVolume(ctx context.Context, c *decide.ClaimWorld) er
 		name = c.Record.Volume
 	}
 	if c.Prime != nil {
+		c.PrimeAge = r.ServerClock.Now().Sub(c.Prime.CreationTimestamp.Time)
 		name = cmp.Or(name, c.Prime.Spec.VolumeName)
 	}
 	if name == "" {

@@ -36,6 +36,8 @@ type ClaimWorld struct {
 	// Prime is the helper claim, Volume the PersistentVolume behind it, read live.
 	Prime  *corev1.PersistentVolumeClaim
 	Volume *corev1.PersistentVolume
+	// PrimeAge is how long ago the helper claim was made.
+	PrimeAge time.Duration
 	// Class of the claim, read live; nil where there is none.
 	Class *storagev1.StorageClass
 

@@ -106,6 +106,18 @@ func boundTo(volume string) claims {
 	}
 }
 
+// nodes are those that the helper claim and the claim are wanted on.
+func nodes(prime, claim string) claims {
+	return func(c *restore.ClaimWorld) {
+		const node = "volume.kubernetes.io/selected-node"
+		c.Claim.Annotations, c.Prime.Annotations = map[string]string{node: claim}, map[string]string{node: prime}
+	}
+}
+
+func aged(d time.Duration) claims {
+	return func(c *restore.ClaimWorld) { c.PrimeAge = d }
+}
+
 func late(c *restore.ClaimWorld) {
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
 	c.Class = &storagev1.StorageClass{VolumeBindingMode: &mode}
@@ -136,9 +148,9 @@ func TestClaimB1B2B3B4(t *testing.T) {
 		"it names no class, and there is no default":    {func(c *restore.ClaimWorld) { c.Claim.Spec.StorageClassName = nil }, kopiurv1.ClaimPending, kopiurv1.ReasonWaitingForVolume, ""},
 		"the snapshot is known: a helper claim is made": {decided, kopiurv1.ClaimPending, kopiurv1.ReasonWaitingForVolume, "prime"},
 		"the helper claim has no volume":                {all(decided, unprovisioned), kopiurv1.ClaimPending, kopiurv1.ReasonWaitingForVolume, ""},
-		"it was asked for on another node": {all(decided, unprovisioned, func(c *restore.ClaimWorld) {
-			c.Claim.Annotations = map[string]string{"volume.kubernetes.io/selected-node": "n2"}
-		}), kopiurv1.ClaimPending, kopiurv1.ReasonWaitingForVolume, "drop"},
+		"it was asked for on another node":              {all(decided, unprovisioned, nodes("n1", "n2")), kopiurv1.ClaimPending, kopiurv1.ReasonWaitingForVolume, "drop"},
+		"the driver has just found no room on the node": {all(decided, unprovisioned, nodes("", "n2"), aged(50*time.Second)), kopiurv1.ClaimPending, kopiurv1.ReasonWaitingForVolume, ""},
+		"and is asked again a minute after that":        {all(decided, unprovisioned, nodes("", "n2"), aged(time.Minute)), kopiurv1.ClaimPending, kopiurv1.ReasonWaitingForVolume, "drop"},
 		"it is that of a Restore that is gone":          {all(decided, helper, func(c *restore.ClaimWorld) { c.Prime.Labels[kopiurv1.LabelOwnerUID] = "uid-0" }), kopiurv1.ClaimPending, kopiurv1.ReasonWaitingForVolume, "drop"},
 		"a claim of its name is somebody else's":        {all(decided, helper, func(c *restore.ClaimWorld) { c.Prime.Labels = nil }), kopiurv1.ClaimFailed, kopiurv1.ReasonTargetPVCExists, ""},
 		"the helper claim has a volume: it is filled":   {all(decided, helper), kopiurv1.ClaimRestoring, kopiurv1.ReasonMoverStarting, "v"},

@@ -146,6 +146,11 @@ func (d *decision) prime() bool {
 		// A Restore that was deleted began to fill it, with a snapshot of its own choice.
 		d.leftover.Drop = p
 		return d.wait(soon, kopiurv1.ReasonWaitingForVolume, "helper claim %s was made for another Restore, and is made again", p.Name)
+	case p.Spec.VolumeName == "" && p.Annotations[selectedNode] == "" && c.Claim.Annotations[selectedNode] != "" && c.PrimeAge.Abs() < recheck:
+		// A driver takes its node off a claim that it has no room for there. Asked again at once it would say the same.
+		const full = "the storage driver has no room for helper claim %s on node %s, as its events say; it is asked again in a minute"
+		d.set(kopiurv1.ConditionTargetAvailable, metav1.ConditionFalse, kopiurv1.ReasonWaitingForVolume, full, p.Name, c.Claim.Annotations[selectedNode])
+		return d.wait(recheck-c.PrimeAge.Abs(), kopiurv1.ReasonWaitingForVolume, full, p.Name, c.Claim.Annotations[selectedNode])
 	case p.Spec.VolumeName == "" && p.Annotations[selectedNode] != c.Claim.Annotations[selectedNode]:
 		d.leftover.Drop = p
 		return d.wait(soon, kopiurv1.ReasonWaitingForVolume, "helper claim %s was asked for on another node, and is made again", p.Name)
