@@ -63,6 +63,12 @@ func (r *Reconciler) observeJob(ctx context.Context, w *decide.World) error {
 	if err != nil {
 		return err //nolint:wrapcheck // says what and where
 	}
+	if job == nil && w.Restore.Spec.Target.StreamExec != nil && decide.InFlight(w.Restore) {
+		// A Job that is gone ends a stream, and one that the cache does not have yet must not.
+		if job, err = moverjob.Fetch(ctx, r.Live, w.Restore.Namespace, j.Name, w.Restore.UID); err != nil {
+			return err //nolint:wrapcheck // says what and where
+		}
+	}
 	var pods []corev1.Pod
 	if decide.InFlight(w.Restore) {
 		pods, err = moverjob.Evidence(ctx, r.Client, r.Live, job)

@@ -76,16 +76,8 @@ func (d *decision) asks(job *batchv1.Job) bool {
 	if q == nil || ref == nil {
 		return false
 	}
-	for _, c := range job.Spec.Template.Spec.Containers {
-		for _, e := range c.Env {
-			if e.Name != work.EnvSpec {
-				continue
-			}
-			spec, err := work.DecodeSpec(e.Value)
-			return err == nil && spec.Repository.Name == ref.String() && reflect.DeepEqual(spec.Operation.Resolve, q)
-		}
-	}
-	return false
+	spec := told(job)
+	return spec != nil && spec.Repository.Name == ref.String() && reflect.DeepEqual(spec.Operation.Resolve, q)
 }
 
 // ask starts a mover that looks into the repository, unless the last answer still has to rest.

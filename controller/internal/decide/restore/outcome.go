@@ -4,6 +4,7 @@
 package restore
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,22 +23,25 @@ func (d *decision) written() bool {
 	d.plan.Carry = gateConditions
 	d.st.LogTail = d.Tail.Text
 	o := d.Outcome
-	if o.State == moverjob.Finished && o.Result.Code == work.CodeOK && o.Result.Restore != nil {
-		if claim := wroteInto(d.Job); claim != "" && claim != TargetClaim(d.Restore) {
-			d.reopen()
-			return d.wait(soon, kopiurv1.ReasonReopened, "claim %s was restored into, and the spec names claim %s by now: restoring into that one", claim, TargetClaim(d.Restore))
+	if done, now, other := d.otherwise(); other && o.State == moverjob.Finished && o.Result.Code == work.CodeOK {
+		d.reopen()
+		if d.claim != nil {
+			// A volume that holds what is not asked for any more is no claim's.
+			d.plan.Reap = d.Job
+			if d.claim.ours() {
+				d.leftover.Drop = d.claim.Prime
+			}
 		}
+		return d.wait(soon, kopiurv1.ReasonReopened, "%s, and the spec names %s by now: doing that", done, now)
+	}
+	if o.State == moverjob.Finished && o.Result.Code == work.CodeOK && o.Result.Restore != nil {
 		return d.complete(*o.Result)
 	}
 	if o.State == moverjob.Finished && o.Result.Code == work.CodeOK && o.Result.StreamRestore != nil && o.Result.StreamRestore.Delivered {
 		return d.delivered(*o.Result)
 	}
 	if o.State == moverjob.ResultLost && streams(d.Job, d.Restore) {
-		// Half of it may be applied, and nobody here knows whether twice is harmless.
-		return d.fail(kopiurv1.ReasonResultLost, kopiurv1.Failure{
-			KopiaErrorClass: string(work.CodeLost), Op: opStream,
-			Message: "the mover's pod is gone and its result with it: nobody knows how much of the file the command took; look there, and make another Restore if it is needed",
-		})
+		return d.undelivered("the mover's pod is gone and its result with it")
 	}
 	if o.State == moverjob.ResultLost {
 		d.st.Job.Fruitless++
@@ -106,6 +110,48 @@ func wroteInto(job *batchv1.Job) string {
 		}
 	}
 	return ""
+}
+
+// otherwise reports whether a Job was told to restore something else than the spec names by now, or to somewhere else: what
+// was done, and what is to be.
+func (d *decision) otherwise() (done, now string, other bool) {
+	spec := told(d.Job)
+	if spec == nil {
+		return "", "", false
+	}
+	part := func(sub string) string { return cmp.Or(sub, "all of the snapshot") }
+	t, into := d.Restore.Spec.Target, wroteInto(d.Job)
+	switch r, s := spec.Operation.Restore, spec.Operation.StreamRestore; {
+	case r != nil && into != "" && into != TargetClaim(d.Restore):
+		return "claim " + into + " was restored into", targetName(d.Restore), true
+	case r != nil && r.SubPath != d.Restore.Spec.SubPath:
+		return part(r.SubPath) + " was restored", part(d.Restore.Spec.SubPath), true
+	case s != nil && t.StreamExec == nil:
+		return "a command took " + s.FileName, targetName(d.Restore), true
+	case s != nil && s.FileName != t.StreamExec.FileName:
+		return "the command took " + s.FileName, t.StreamExec.FileName, true
+	default:
+		return "", "", false
+	}
+}
+
+// told is what a Job's mover was told to do, nil where that cannot be read.
+func told(job *batchv1.Job) *work.Spec {
+	if job == nil {
+		return nil
+	}
+	for _, c := range job.Spec.Template.Spec.Containers {
+		for _, e := range c.Env {
+			if e.Name != work.EnvSpec {
+				continue
+			}
+			if spec, err := work.DecodeSpec(e.Value); err == nil {
+				return &spec
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // edited reports whether the Job was made from another spec than that of now. The Job itself knows best.

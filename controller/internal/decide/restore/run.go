@@ -105,6 +105,11 @@ func (d *decision) running() bool {
 	}
 	switch d.Outcome.State {
 	case moverjob.Absent, "":
+		if d.interrupted() {
+			d.plan.Carry = gateConditions
+			d.st.Job.EndedAt, d.ended = d.stamp(), true
+			return d.undelivered("the mover's Job was deleted while it was at work")
+		}
 		// Not made yet, or deleted by hand: the same attempt is made again, if the gates are still open.
 		return false
 	case moverjob.Waiting, moverjob.Running:

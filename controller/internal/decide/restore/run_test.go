@@ -103,6 +103,18 @@ func TestOutcomes(t *testing.T) {
 			}),
 			kopiurv1.RestorePending, restore.Progressing, kopiurv1.ReasonReopened, "claim data was restored into, and the spec names claim other",
 		},
+		"nor of the folder that the spec names by now": {
+			fromSnapshot(existing, claim(""), wrote(work.RestoreResult{}), func(w *restore.World) {
+				w.Restore.Generation, w.Restore.Spec.SubPath = 2, "etc/app"
+			}),
+			kopiurv1.RestorePending, restore.Progressing, kopiurv1.ReasonReopened, "the spec names etc/app",
+		},
+		"nor of a part where the spec names all of it by now": {
+			fromSnapshot(existing, claim(""), spec(func(s *kopiurv1.RestoreSpec) { s.SubPath = "etc/app" }), wrote(work.RestoreResult{}), func(w *restore.World) {
+				w.Restore.Generation, w.Restore.Spec.SubPath = 2, ""
+			}),
+			kopiurv1.RestorePending, restore.Progressing, kopiurv1.ReasonReopened, "etc/app was restored",
+		},
 		"a success that says nothing about the restore is not believed": {
 			fromSnapshot(result(work.Result{Operation: "restore", Code: work.CodeOK})),
 			kopiurv1.RestoreFailed, restore.Stalled, kopiurv1.ReasonRestoreFailed, "not understood",

@@ -64,6 +64,21 @@ func (d *decision) delivered(res work.Result) bool {
 		res.StreamRestore.BytesDelivered, d.fileName())
 }
 
+// undelivered ends a stream whose mover is gone without a word. Half of it may be applied, and nobody here knows whether
+// twice is harmless.
+func (d *decision) undelivered(why string) bool {
+	return d.fail(kopiurv1.ReasonResultLost, kopiurv1.Failure{
+		KopiaErrorClass: string(work.CodeLost), Op: opStream,
+		Message: why + ": nobody knows how much of the file the command took; look there, and make another Restore if it is needed",
+	})
+}
+
+// interrupted reports whether somebody has deleted the Job of a stream while its mover was at work.
+func (d *decision) interrupted() bool {
+	c := d.stored(kopiurv1.ConditionReconciling)
+	return d.st.Resolved != nil && d.Restore.Spec.Target.StreamExec != nil && c != nil && c.Reason == kopiurv1.ReasonMoverRunning
+}
+
 // countStream records what was taken. A command that was given something has to be taken for one that did something with
 // it.
 func (d *decision) countStream(res work.Result) {

@@ -34,6 +34,14 @@ func sent(code work.Code, message string, r work.StreamRestoreResult) change {
 	return result(work.Result{Operation: "streamRestore", Code: code, Message: message, StreamRestore: &r})
 }
 
+// jobless takes the Job away, after it was said how far it was.
+func jobless(reason string) change {
+	return func(w *restore.World) {
+		w.Job, w.Outcome = nil, moverjob.Outcome{State: moverjob.Absent, Terminal: true}
+		put(&w.Restore.Status, metav1.Condition{Type: kopiurv1.ConditionReconciling, Status: metav1.ConditionTrue, Reason: reason})
+	}
+}
+
 func TestIntoACommand(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -57,6 +65,18 @@ func TestIntoACommand(t *testing.T) {
 			fromSnapshot(intoCommand, sent(work.CodeOK, "", work.StreamRestoreResult{SnapshotID: "k1", SizeBytes: 9, BytesDelivered: 9, Delivered: true})),
 			restore.Ready, kopiurv1.RestoreCompleted, kopiurv1.ReasonRestoreSucceeded, "the command took all 9 bytes of shop.dump and ended with 0", false,
 		},
+		"what it took is another file than the spec names by now": {
+			fromSnapshot(intoCommand, sent(work.CodeOK, "", work.StreamRestoreResult{SnapshotID: "k1", SizeBytes: 9, BytesDelivered: 9, Delivered: true}), func(w *restore.World) {
+				w.Restore.Generation, w.Restore.Spec.Target.StreamExec.FileName = 2, "blog.dump"
+			}),
+			restore.Progressing, kopiurv1.RestorePending, kopiurv1.ReasonReopened, "shop.dump", false,
+		},
+		"a claim is meant by now": {
+			fromSnapshot(intoCommand, sent(work.CodeOK, "", work.StreamRestoreResult{SnapshotID: "k1", SizeBytes: 9, BytesDelivered: 9, Delivered: true}), existing, func(w *restore.World) {
+				w.Restore.Generation = 2
+			}),
+			restore.Progressing, kopiurv1.RestorePending, kopiurv1.ReasonReopened, "claim data", false,
+		},
 		"a success that was not acknowledged is none": {
 			fromSnapshot(intoCommand, sent(work.CodeOK, "", work.StreamRestoreResult{SnapshotID: "k1", SizeBytes: 9, BytesDelivered: 8})),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonRestoreFailed, "", false,
@@ -68,6 +88,14 @@ func TestIntoACommand(t *testing.T) {
 		"the result is lost": {
 			fromSnapshot(intoCommand, outcome(moverjob.Outcome{State: moverjob.ResultLost, Terminal: true})),
 			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonResultLost, "nobody knows how much of the file the command took", false,
+		},
+		"its Job was deleted while the command took it": {
+			fromSnapshot(intoCommand, outcome(moverjob.Outcome{State: moverjob.Running}), jobless(kopiurv1.ReasonMoverRunning)),
+			restore.Stalled, kopiurv1.RestoreFailed, kopiurv1.ReasonResultLost, "nobody knows how much of the file the command took", false,
+		},
+		"its Job was not made yet": {
+			fromSnapshot(intoCommand, outcome(moverjob.Outcome{State: moverjob.Waiting}), jobless(kopiurv1.ReasonMoverStarting)),
+			restore.Progressing, kopiurv1.RestoreRestoring, kopiurv1.ReasonMoverStarting, "starting the mover", true,
 		},
 		"there is no snapshot, and that was to be gone on with": {
 			fromPolicy(intoCommand, status(func(s *kopiurv1.RestoreStatus) {
