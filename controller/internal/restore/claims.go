@@ -59,6 +59,9 @@ func (r *Reconciler) observeClaims(ctx context.Context, w *decide.World) error {
 		if decide.InFlight(as) && c.Job != nil {
 			r.observeLog(ctx, &sub)
 			c.Tail = sub.Tail
+			if err := r.observeStored(ctx, w, c.Outcome); err != nil {
+				return err
+			}
 			continue
 		}
 		if c.Claim == nil || c.Bound() || decide.Holds(sub) {

@@ -45,7 +45,8 @@ func (r *Reconciler) observe(ctx context.Context, obj *kopiurv1.Restore) (decide
 	}
 	if decide.InFlight(obj) && w.Job != nil {
 		r.observeLog(ctx, &w)
-		return w, nil
+		err := r.observeStored(ctx, &w, w.Outcome)
+		return w, err
 	}
 	if decide.Holds(w) {
 		return w, nil

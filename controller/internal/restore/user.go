@@ -13,6 +13,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/restore"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/workload"
 )
 
@@ -71,14 +72,11 @@ func (r *Reconciler) observeRecorded(ctx context.Context, w *decide.World) error
 		}
 		return err
 	case pin != nil && obj.Spec.Source.FromPolicy != nil:
-		f := obj.Spec.Source.FromPolicy
-		policy := kopiurv1.ObjectRef{Name: f.Name, Namespace: f.Namespace}.In(obj.Namespace)
-		var list kopiurv1.SnapshotList
-		key := mapper.Named(policy.Namespace, policy.Name)
-		if err := r.Client.List(ctx, &list, client.MatchingFields{mapper.FieldPolicy: key}, client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("list the snapshots of policy %s: %w", key, err)
+		list, err := r.snapshotsOf(ctx, obj)
+		if err != nil {
+			return err
 		}
-		w.Recorded = decide.RecordedOf(pin, list.Items)
+		w.Recorded = decide.RecordedOf(pin, list)
 	case pin != nil && obj.Spec.Source.Identity != nil:
 		var list kopiurv1.SnapshotList
 		if err := r.Client.List(ctx, &list, client.InNamespace(obj.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -87,4 +85,26 @@ func (r *Reconciler) observeRecorded(ctx context.Context, w *decide.World) error
 		w.Recorded = decide.RecordedOf(pin, list.Items)
 	}
 	return nil
+}
+
+// observeStored reads what the policy's Snapshots say they have stored, where a repository says that there is nothing.
+func (r *Reconciler) observeStored(ctx context.Context, w *decide.World, o moverjob.Outcome) error {
+	if w.Restore.Spec.Source.FromPolicy == nil || w.Stored != nil || !decide.Doubts(o) {
+		return nil
+	}
+	list, err := r.snapshotsOf(ctx, w.Restore)
+	w.Stored = decide.StoredBy(list)
+	return err
+}
+
+// snapshotsOf are those of the policy that a Restore names. They belong to the cache.
+func (r *Reconciler) snapshotsOf(ctx context.Context, obj *kopiurv1.Restore) ([]kopiurv1.Snapshot, error) {
+	f := obj.Spec.Source.FromPolicy
+	policy := kopiurv1.ObjectRef{Name: f.Name, Namespace: f.Namespace}.In(obj.Namespace)
+	var list kopiurv1.SnapshotList
+	key := mapper.Named(policy.Namespace, policy.Name)
+	if err := r.Client.List(ctx, &list, client.MatchingFields{mapper.FieldPolicy: key}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the snapshots of policy %s: %w", key, err)
+	}
+	return list.Items, nil
 }

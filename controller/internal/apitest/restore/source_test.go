@@ -122,6 +122,26 @@ func TestFromPolicyAbsentContinues(t *testing.T) {
 	assert.Empty(t, w.CallsOf("restore"))
 }
 
+// K-1: which of a policy's claims were backed up is in its Snapshots, and a repository that lacks one of them is not the one
+// it was.
+func TestAnAbsenceThatASnapshotContradictsK1(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.answer(func(c testenv.Call) work.Resolution { return work.ResolutionAbsent })
+	w.update(w.Policy, func() {
+		w.Policy.Spec.Sources = append(w.Policy.Spec.Sources, kopiurv1.Source{PVC: &kopiurv1.LocalRef{Name: "more"}})
+	})
+	stored := &kopiurv1.Snapshot{ObjectMeta: metav1.ObjectMeta{Name: "tuesday"}}
+	stored.Spec.PolicyRef = &kopiurv1.PolicyRef{Name: "db"}
+	w.Create(stored)
+	w.setStatus(stored, func() { stored.Status = *w.Snapshot.Status.DeepCopy() })
+	w.begin()
+	r := w.restore(fromPolicy, func(s *kopiurv1.RestoreSpec) { s.Source.FromPolicy.SourcePath = "/pvc/data" })
+	w.until(r, kopiurv1.ConditionStalled, metav1.ConditionTrue, kopiurv1.ReasonNoSnapshot)
+	assert.Contains(t, r.Status.Failure.Message, w.Namespace+"/tuesday")
+	w.noClaim("data-new")
+}
+
 func TestFromPolicyAbsentFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -190,6 +190,26 @@ func (d *decision) asked() bool {
 	return d.unknown()
 }
 
+// Doubts reports whether an answer is to be compared with what a policy's Snapshots say: it is that there is nothing.
+func Doubts(o moverjob.Outcome) bool {
+	return o.State == moverjob.Finished && o.Result != nil && o.Result.Resolve != nil && o.Result.Resolve.Resolution == work.ResolutionAbsent
+}
+
+// StoredBy are the source paths that a policy's Snapshots say they have stored.
+func StoredBy(snapshots []kopiurv1.Snapshot) map[string]string {
+	out := map[string]string{}
+	for i := range snapshots {
+		s := &snapshots[i]
+		if s.DeletionTimestamp != nil || s.Status.Phase != kopiurv1.SnapshotSucceeded || s.Status.Snapshot == nil {
+			continue
+		}
+		if name, path := s.Namespace+"/"+s.Name, s.Status.Snapshot.Identity.SourcePath; out[path] < name {
+			out[path] = name
+		}
+	}
+	return out
+}
+
 func (d *decision) found(a work.ResolveResult) bool {
 	id := d.question().Identity
 	if a.Identity != nil {
@@ -232,6 +252,8 @@ func (d *decision) absent(a work.ResolveResult) bool {
 		switch {
 		case !d.knows(q.Identity.Path):
 			return d.noSnapshot("the repository has no snapshot of %s, and the path is none of the policy's (%s): an empty volume is refused, the path may be mistyped", id, quoted(paths))
+		case d.Stored[q.Identity.Path] != "":
+			return d.noSnapshot("the repository has no snapshot of %s, and Snapshot %s says that it is stored: an empty volume is refused, this may not be the repository it was", id, d.Stored[q.Identity.Path])
 		case last != "" && len(paths) == 1:
 			return d.noSnapshot("the repository has no snapshot of %s, and the policy made one that ended at %s: an empty volume is refused, this may not be the repository it was", id, last)
 		}

@@ -99,6 +99,16 @@ func TestResolutionK1(t *testing.T) {
 			fromPolicy(func(w *restore.World) { w.Policy.Status.LastSuccessfulSnapshot = at(-24 * time.Hour) }, absent),
 			kopiurv1.RestoreFailed, kopiurv1.ReasonNoSnapshot, "", "may not be the repository it was",
 		},
+		"nor is one path of several that a Snapshot was stored of": {
+			fromPolicy(twoSources, func(w *restore.World) { w.Stored = map[string]string{"/pvc/data": "apps/monday"} }, absent),
+			kopiurv1.RestoreFailed, kopiurv1.ReasonNoSnapshot, "", "Snapshot apps/monday says that it is stored",
+		},
+		"a new path of a policy that backs up others is empty": {
+			fromPolicy(twoSources, func(w *restore.World) {
+				w.Policy.Status.LastSuccessfulSnapshot, w.Stored = at(-24*time.Hour), map[string]string{"/pvc/more": "apps/monday"}
+			}, absent),
+			kopiurv1.RestoreResolving, kopiurv1.ReasonNoSnapshotContinue, pinnedNone, "",
+		},
 		"an absence inside the wait window is waited out": {
 			fromPolicy(waitTimeout("10m"), absent),
 			kopiurv1.RestoreResolving, kopiurv1.ReasonWaitingForSnapshot, "", "until policy.waitTimeout (10m0s) is over",
@@ -321,4 +331,10 @@ func TestAmbiguousSourcePath(t *testing.T) {
 	p = restore.Decide(fromPolicy(two, spec(func(s *kopiurv1.RestoreSpec) { s.Source.FromPolicy.SourcePath = "/pvc/logs" })), now)
 	require.NotNil(t, p.Job)
 	assert.Equal(t, "/pvc/logs", workOf(p.Job).Operation.Resolve.Identity.Path)
+}
+
+// twoSources makes the policy back up two claims, and the Restore name the first.
+func twoSources(w *restore.World) {
+	w.Policy.Spec.Sources = append(w.Policy.Spec.Sources, kopiurv1.Source{PVC: &kopiurv1.LocalRef{Name: "more"}})
+	w.Restore.Spec.Source.FromPolicy.SourcePath = "/pvc/data"
 }

@@ -25,6 +25,9 @@ type World struct {
 	Snapshot *kopiurv1.Snapshot
 	// Policy of source.fromPolicy, or of a Snapshot that does not say which repository it lies in.
 	Policy *kopiurv1.SnapshotPolicy
+	// Stored are the source paths that Snapshots of the policy say they have stored, with one that does; it is read only where
+	// a repository says that it has none.
+	Stored map[string]string
 	// Repository that RepositoryRef names.
 	Repository *moverjob.Repository
 	// Credentials and Volume are what its movers mount in the Restore's namespace.
