@@ -206,14 +206,15 @@ func TestAJobThatWasDeleted(t *testing.T) {
 // Killed after any of its writes, a controller leaves what the next one brings to the same end: one mover, and nothing left.
 func TestKilledAfterEveryWrite(t *testing.T) {
 	t.Parallel()
-	for n := range 6 { // the Job, two answers, the end of the Job, that of the ConfigMap; the last kill comes too late
-		t.Run(fmt.Sprintf("write %d", n+1), func(t *testing.T) {
+	const most = 8 // the Job, two answers, the end of the Job, that of the ConfigMap; and what the repository makes of a mover
+	for _, n := range testenv.KillPoints(most, 1, 2, 3, 4, 5) {
+		t.Run(fmt.Sprintf("write %d", n), func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
 			before := l.begin()
 			l.ready(l.repo, &l.repo.Status)
 			before.Stop() // only the session is left to do
-			kill := l.KillAfter(n + 1)
+			kill := l.KillAfter(n)
 			first := l.begin()
 			cm := l.ask(l.ref())
 			released := false
@@ -234,6 +235,7 @@ func TestKilledAfterEveryWrite(t *testing.T) {
 				}
 			}, testenv.Wait, testenv.Tick, "%v", kill.Writes())
 			first.Stop()
+			kill.Survives(t, n, most)
 			l.Spare()
 			l.begin()
 			require.Eventually(t, release, testenv.Wait, testenv.Tick)
