@@ -16,6 +16,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/apis/work"
 	"github.com/kopiur/kopiur/controller/internal/testenv"
+	"github.com/kopiur/kopiur/controller/setup"
 )
 
 // fromOld seeds from repository "old", which exists and is Ready soon.
@@ -169,4 +170,41 @@ func TestASpecThatIsEditedWhileASeedRuns(t *testing.T) {
 	seeds := l.CallsOf("seed")
 	require.Len(t, seeds, 2)
 	assert.Equal(t, "corrected", seeds[1].Spec.Operation.Seed.Blob.Source.S3.Bucket)
+}
+
+// TestASeedCopiesNoCredentialsThatTheNamespaceMayNotHave: else whoever can make a Repository had all that a
+// ClusterRepository holds, which its owner has not let the namespace use.
+func TestASeedCopiesNoCredentialsThatTheNamespaceMayNotHave(t *testing.T) {
+	t.Parallel()
+	l := newSeedLab(t, func(r *kopiurv1.Repository) {
+		r.Spec.Seed.CredentialProjection = &kopiurv1.CredentialProjection{Enabled: true}
+		r.Spec.Suspend = true // until its source is there
+	})
+	home := l.AddNamespace()
+	password := testenv.Secret("shared", map[string]string{"KOPIA_PASSWORD": "x"})
+	password.Namespace = home
+	cluster := &kopiurv1.ClusterRepository{ObjectMeta: metav1.ObjectMeta{Name: "shared-" + l.Namespace}}
+	cluster.Spec.Backend.S3 = &kopiurv1.S3Backend{Bucket: "shared"}
+	cluster.Spec.Encryption.PasswordSecretRef = kopiurv1.SecretKeyRef{Name: "shared", Namespace: home}
+	cluster.Spec.AllowedNamespaces.List = []string{home}
+	cluster.Spec.CredentialProjection = &kopiurv1.ProjectionGate{Allowed: true}
+	l.Create(password, cluster)
+	l.Change(l.repo, func() {
+		l.repo.Spec.Suspend = false
+		l.repo.Spec.Seed.From = kopiurv1.SeedSource{Repository: &kopiurv1.RepositoryRef{Name: cluster.Name, Kind: kopiurv1.KindClusterRepository}}
+	})
+	l.StartController(func(o *setup.Options) { o.CredentialProjection = true })
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		l.GetC(c, l.repo)
+		seeded := testenv.Condition(l.repo.Status.Conditions, kopiurv1.ConditionSeeded)
+		require.Equal(c, kopiurv1.ReasonWaitingForSeedSource, seeded.Reason)
+		require.Contains(c, seeded.Message, "spec.allowedNamespaces")
+	}, testenv.Wait, testenv.Tick)
+	assert.NotContains(t, l.operations(), "seed")
+	var copies corev1.SecretList
+	require.NoError(t, l.Client.List(t.Context(), &copies, client.InNamespace(l.Namespace), client.MatchingLabels{kopiurv1.LabelComponent: kopiurv1.ComponentCredentials}))
+	assert.Empty(t, copies.Items)
+
+	l.Change(cluster, func() { cluster.Spec.AllowedNamespaces.List = []string{l.Namespace} })
+	l.until(kopiurv1.RepositoryReady, metav1.ConditionTrue, kopiurv1.ReasonSeeded)
 }
