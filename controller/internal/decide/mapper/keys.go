@@ -286,16 +286,16 @@ func RestoreSnapshotOf(r *kopiurv1.Restore) []string {
 	return []string{Named(ref.Namespace, ref.Name)}
 }
 
-// RestoreRepositoryOf is the repository of a Restore that is not completed: the one it names, or the one it resolved to.
+// RestoreRepositoryOf is the repository of a Restore that is not completed: the one it resolved to, or the one it names.
 func RestoreRepositoryOf(r *kopiurv1.Restore) []string {
 	if r.Status.Phase == kopiurv1.RestoreCompleted {
 		return nil
 	}
 	switch {
-	case r.Spec.Repository != nil:
-		return []string{Repository(r.Spec.Repository.In(r.Namespace))}
 	case r.Status.Resolved != nil && r.Status.Resolved.Repository != nil:
 		return []string{Repository(r.Status.Resolved.Repository.In(r.Namespace))}
+	case r.Spec.Repository != nil:
+		return []string{Repository(r.Spec.Repository.In(r.Namespace))}
 	default:
 		return []string{anyRepository}
 	}

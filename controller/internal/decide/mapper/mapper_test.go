@@ -141,6 +141,8 @@ func TestWhatARestoreIsWokenBy(t *testing.T) {
 		r.Status.Resolved = &kopiurv1.RestoreResolved{Repository: &kopiurv1.RepositoryRef{Name: "nas", Namespace: "backup"}}
 	})
 	assert.Equal(t, []string{"Repository/backup/nas"}, mapper.RestoreRepositoryOf(resolved))
+	resolved.Spec.Repository = &kopiurv1.RepositoryRef{Name: "other"}
+	assert.Equal(t, []string{"Repository/backup/nas"}, mapper.RestoreRepositoryOf(resolved), "what is pinned is read from, whatever the spec says by now")
 
 	failed := restore(func(r *kopiurv1.Restore) { r.Status.Phase = kopiurv1.RestoreFailed })
 	assert.Equal(t, []string{"Secret/apps", "ConfigMap/apps"}, mapper.RestoreAwaits(failed), "it reopens when its credentials change")
