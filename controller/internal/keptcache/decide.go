@@ -47,6 +47,14 @@ func OfRepository(owner metav1.Object, gvk schema.GroupVersionKind, repo moverjo
 	}
 }
 
+// OfObject is the claim of the movers of an object that has no policy: a Maintenance or a replication.
+func OfObject(owner metav1.Object, gvk schema.GroupVersionKind, repo moverjob.Repository, c moverjob.KeptCache) Wish {
+	return Wish{
+		Owner: owner, GVK: gvk, Namespace: owner.GetNamespace(), Name: prefix + owner.GetName() + "-" + short(gvk.Kind+"/"+owner.GetNamespace()+"/"+owner.GetName()),
+		Repository: repo.UID, Cache: c,
+	}
+}
+
 func short(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:4])

@@ -3,7 +3,8 @@
 
 // Package keptcache looks after the claims of caches that outlive their movers (cache.mode Persistent).
 //
-// A policy's backups share one claim per repository, and so do the looks at a repository. One mover uses it at a time: kopia
+// A policy's backups share one claim per repository, and so do the looks at a repository; each Maintenance and each
+// replication has its own. One mover uses it at a time: kopia
 // gives two processes with one cache no promise, a mover empties a cache that is full, and a claim may be usable on one node
 // only. A mover that finds it in use gets a cache of its own that goes with its pod, as it does wherever the claim cannot be
 // had. A cache only makes things quick: nothing waits for one, and nothing fails for want of one.
@@ -15,5 +16,5 @@
 //	or repository
 //	of somebody else                 it is not touched, and an event says so
 //
-// The claim goes with the policy or the repository that owns it.
+// The claim goes with the object that owns it.
 package keptcache

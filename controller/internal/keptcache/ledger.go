@@ -69,6 +69,22 @@ func (l *Ledger) Take(ctx context.Context, c client.Reader, w Wish, who types.UI
 	return v, nil
 }
 
+// Keep asks for a claim for one mover and makes it where there is none. A claim that exists and is not in the cache yet is
+// none this time.
+func (l *Ledger) Keep(ctx context.Context, c client.Client, w Wish, who types.UID, now time.Time) (Verdict, error) {
+	v, err := l.Take(ctx, c, w, who, now)
+	if err == nil {
+		err = Apply(ctx, c, v)
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return Verdict{}, nil
+	}
+	if err != nil {
+		return Verdict{}, fmt.Errorf("keep the cache: %w", err)
+	}
+	return v, nil
+}
+
 // users names a mover that uses a claim, "" where none does, and for whom there are movers that do or did.
 func users(ctx context.Context, c client.Reader, key types.NamespacedName) (busy string, had map[types.UID]bool, err error) {
 	ours := client.MatchingLabels{kopiurv1.LabelManagedBy: kopiurv1.ManagedByValue}

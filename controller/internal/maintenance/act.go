@@ -16,6 +16,7 @@ import (
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/maintenance"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/projection"
@@ -50,7 +51,7 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, p
 	obj.Status = plan.Status
 	obj.Status.Conditions, obj.Status.ObservedGeneration = stored, generation
 	if plan.Start != nil {
-		if err := r.start(ctx, w, plan); err != nil {
+		if err := r.start(ctx, p, w, plan); err != nil {
 			obj.Status.Job = nil
 			if plan.Start.Manual {
 				obj.Status.ManualRun.Phase = kopiurv1.RunPending
@@ -73,7 +74,12 @@ func holder(job *batchv1.Job) string { return job.Namespace + "/" + job.Name }
 
 // start takes the Lease of the store and makes the Job. Both names follow from the turn: what was made and not recorded is
 // found again.
-func (r *Reconciler) start(ctx context.Context, w decide.World, plan decide.Plan) error {
+func (r *Reconciler) start(ctx context.Context, p *loop.Patcher, w decide.World, plan decide.Plan) error {
+	cache, err := r.keepCache(ctx, w)
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	w.CacheClaim = cache.Claim
 	job, err := decide.Build(w, *plan.Start, r.Clock.Now(), r.MoverImage, r.PullPolicy)
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
@@ -116,8 +122,25 @@ func (r *Reconciler) start(ctx context.Context, w decide.World, plan decide.Plan
 		return r.giveWay(ctx, job)
 	}
 	r.did(w.Maintenance.UID, r.Clock.Now())
+	if cache.Reason != "" {
+		p.Emit(loop.Warning(cache.Reason, action, "%s", cache.Message))
+	}
+	if w.User.Reason != "" {
+		p.Emit(loop.Warning(w.User.Reason, action, "%s", w.User.Message))
+	}
 	logf.FromContext(ctx).Info("Maintaining", "repository", w.Repository.Ref.String(), "mode", plan.Start.Mode, "job", name)
 	return nil
+}
+
+// keepCache asks for the claim of a cache that is kept from one run to the next, where one is wished for.
+func (r *Reconciler) keepCache(ctx context.Context, w decide.World) (keptcache.Verdict, error) {
+	m := w.Maintenance
+	c := moverjob.KeepsCache(*w.Repository, m.Spec.Mover)
+	if c == nil {
+		return keptcache.Verdict{}, nil
+	}
+	wish := keptcache.OfObject(m, loop.GVKOf(m), *w.Repository, *c)
+	return r.caches.Keep(ctx, r.Client, wish, m.UID, r.Clock.Now()) //nolint:wrapcheck // says what it did
 }
 
 // giveWay takes a Job back whose store somebody else holds the Lease of.

@@ -25,6 +25,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/decide/mapper"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/index"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/nudge"
 )
@@ -34,12 +35,15 @@ import (
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=repositories;clusterrepositories,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update;delete,namespace=kopiur-system
 
 // Reconciler of Maintenances.
 type Reconciler struct {
 	deps.Deps
+
+	caches keptcache.Ledger
 
 	mu sync.Mutex
 	// renewed is when the Lease of a run was last written by this process.

@@ -20,6 +20,7 @@ import (
 	"github.com/kopiur/kopiur/controller/internal/gates"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/projection"
+	"github.com/kopiur/kopiur/controller/internal/workload"
 )
 
 // observe reads everything. past are Jobs of earlier turns.
@@ -121,6 +122,15 @@ func (r *Reconciler) observeStart(ctx context.Context, w *decide.World, t decide
 		return fmt.Errorf("observe: %w", err)
 	}
 	w.Gates = []gates.Verdict{creds.Verdict, volume}
+	if decide.Inherits(w.Maintenance) != nil {
+		// Pods of others are not watched: they are read when a run is due.
+		pods, err := workload.Neighbours(ctx, r.Live, ns)
+		if err != nil {
+			return fmt.Errorf("observe: %w", err)
+		}
+		w.Inherited, w.User = decide.TakeOver(*w, pods)
+		w.Gates = append(w.Gates, w.User)
+	}
 	w.Allowed = repo.Allowed == nil || managed(w.Maintenance, repo)
 	var permitted gates.Verdict
 	job, err := decide.Build(*w, t, r.Clock.Now(), r.MoverImage, r.PullPolicy)

@@ -17,6 +17,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/replication"
 	"github.com/kopiur/kopiur/controller/internal/decide/verify"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/metrics"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -42,7 +43,7 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, p
 	obj.Status = plan.Status
 	obj.Status.Conditions, obj.Status.ObservedGeneration = stored, generation
 	if plan.Start != nil {
-		if err := r.start(ctx, w, *plan.Start); err != nil {
+		if err := r.start(ctx, p, w, *plan.Start); err != nil {
 			obj.Status.Job = nil
 			obj.Status.Phase = kopiurv1.ReplicationPending
 			if plan.Start.Manual {
@@ -76,7 +77,12 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, p
 }
 
 // start makes the Job. Its name follows from the turn: one that was made and not recorded is found again.
-func (r *Reconciler) start(ctx context.Context, w decide.World, t decide.Turn) error {
+func (r *Reconciler) start(ctx context.Context, p *loop.Patcher, w decide.World, t decide.Turn) error {
+	cache, err := r.keepCache(ctx, w)
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	w.CacheClaim = cache.Claim
 	job, err := decide.Build(w, t, r.MoverImage, r.PullPolicy)
 	if err != nil {
 		return loop.Stallf(kopiurv1.ReasonInvalidSpec, "%s", err)
@@ -104,8 +110,22 @@ func (r *Reconciler) start(ctx context.Context, w decide.World, t decide.Turn) e
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
+	if cache.Reason != "" {
+		p.Emit(loop.Warning(cache.Reason, action, "%s", cache.Message))
+	}
 	logf.FromContext(ctx).Info("Copying", "repository", w.Source.Ref.String(), "job", name)
 	return nil
+}
+
+// keepCache asks for the claim of a cache that is kept from one copy to the next, where one is wished for.
+func (r *Reconciler) keepCache(ctx context.Context, w decide.World) (keptcache.Verdict, error) {
+	o := w.Replication
+	c := moverjob.KeepsCache(*w.Source, o.Spec.Mover)
+	if c == nil {
+		return keptcache.Verdict{}, nil
+	}
+	wish := keptcache.OfObject(o, loop.GVKOf(o), *w.Source, *c)
+	return r.caches.Keep(ctx, r.Client, wish, o.UID, r.Clock.Now()) //nolint:wrapcheck // says what it did
 }
 
 // let lets go of the Jobs of earlier turns, whose outcome is in the stored status.

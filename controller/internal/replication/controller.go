@@ -24,6 +24,7 @@ import (
 	decide "github.com/kopiur/kopiur/controller/internal/decide/replication"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/index"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 )
 
@@ -32,11 +33,14 @@ import (
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=repositories;clusterrepositories,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 
 // Reconciler of RepositoryReplications.
 type Reconciler struct {
 	deps.Deps
+
+	caches keptcache.Ledger
 
 	// starts is held from the look at what is at work at a destination until the Job is made.
 	starts sync.Mutex

@@ -143,15 +143,9 @@ func (r *Reconciler) keepCache(ctx context.Context, sc *scope, req *moverjob.Req
 	if c == nil {
 		return nil
 	}
-	v, err := r.caches.Take(ctx, r.Client, keptcache.OfRepository(sc.s.obj, r.kind.gvk(), sc.s.repo, *c), sc.s.obj.GetUID(), r.Clock.Now())
-	if err == nil {
-		err = keptcache.Apply(ctx, r.Client, v)
-	}
-	if apierrors.IsAlreadyExists(err) {
-		return nil // not in the cache yet: the next look
-	}
+	v, err := r.caches.Keep(ctx, r.Client, keptcache.OfRepository(sc.s.obj, r.kind.gvk(), sc.s.repo, *c), sc.s.obj.GetUID(), r.Clock.Now())
 	if err != nil {
-		return fmt.Errorf("keep the cache: %w", err)
+		return err //nolint:wrapcheck // says what it did
 	}
 	req.CacheClaim, sc.cache = v.Claim, v
 	return nil

@@ -17,6 +17,7 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/snapshotreplication"
 	"github.com/kopiur/kopiur/controller/internal/gates"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/metrics"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -61,6 +62,9 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, g
 			return ctrl.Result{}, loop.Waitf(settle, kopiurv1.ReasonReplicating,
 				"pod %s/%s of an earlier run has not ended yet, and nothing is started beside it", pod.Namespace, pod.Name)
 		}
+		if err := r.keepCache(ctx, p, w, &plan); err != nil {
+			return ctrl.Result{}, err
+		}
 		// The run is in the status before its Job is there: whoever finds the one finds the other.
 		if err := p.Write(ctx); err != nil {
 			return ctrl.Result{}, err //nolint:wrapcheck // says what it did
@@ -79,6 +83,30 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, g
 	case decide.Rest:
 	}
 	return r.report(p, plan), nil
+}
+
+// keepCache gives the Job the cache that is kept from one run to the next, where one is wished for.
+func (r *Reconciler) keepCache(ctx context.Context, p *loop.Patcher, w decide.World, plan *decide.Plan) error {
+	o := w.Replication
+	c := moverjob.KeepsCache(*w.Source, o.Spec.Mover)
+	if c == nil {
+		return nil
+	}
+	v, err := r.caches.Keep(ctx, r.Client, keptcache.OfObject(o, loop.GVKOf(o), *w.Source, *c), o.UID, r.Clock.Now())
+	if err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	if v.Reason != "" {
+		p.Emit(loop.Warning(v.Reason, action, "%s", v.Message))
+	}
+	if v.Claim == "" {
+		return nil
+	}
+	w.CacheClaim = v.Claim
+	if plan.Job, err = decide.Build(w, *plan.Status.Run); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	return nil
 }
 
 // project copies the credentials that the Job mounts.

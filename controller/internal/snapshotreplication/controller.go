@@ -22,6 +22,7 @@ import (
 	decide "github.com/kopiur/kopiur/controller/internal/decide/snapshotreplication"
 	"github.com/kopiur/kopiur/controller/internal/deps"
 	"github.com/kopiur/kopiur/controller/internal/index"
+	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/nudge"
 )
@@ -33,12 +34,14 @@ import (
 // +kubebuilder:rbac:groups=kopiur.home-operations.com,resources=snapshotpolicies;repositories;clusterrepositories,verbs=get;list;watch
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=create;delete;get;list;patch;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=pods/log,verbs=get
 
 // Reconciler of SnapshotReplications.
 type Reconciler struct {
 	deps.Deps
-	runs runs
+	runs   runs
+	caches keptcache.Ledger
 }
 
 // Setup adds the reconciler to a manager.

@@ -396,3 +396,18 @@ func TestAPodThatOutlivesItsJob(t *testing.T) {
 	})
 	assert.Len(t, l.CallsOf("migrate"), 2)
 }
+
+// TestACacheThatIsKept has the indexes of both sides from run to run, and goes with the replication.
+func TestACacheThatIsKept(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, newWorld(2), func(r *kopiurv1.SnapshotReplication) {
+		r.Spec.Mover = &kopiurv1.MoverSpec{Cache: &kopiurv1.CacheSpec{Mode: kopiurv1.CachePersistent}}
+	})
+	l.StartController(l.clock.Decisions)
+	l.run(first)
+	claims := l.KeptCaches(l.repl)
+	require.Len(t, claims, 1)
+	assert.Regexp(t, "^kopiur-cache-offsite-[0-9a-f]{8}$", claims[0].Name)
+	require.Len(t, l.CallsOf("migrate"), 1)
+	assert.Equal(t, claims[0].Name, l.CacheOf(l.CallsOf("migrate")[0]))
+}

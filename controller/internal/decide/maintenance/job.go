@@ -54,6 +54,7 @@ func Build(w World, t Turn, now time.Time, image moverjob.Images, pull corev1.Pu
 			Mode: work.MaintenanceMode(t.Mode), Owner: Rule(*w.Repository, m.Spec.Ownership, m.Status.Ownership),
 			FullIntervalSeconds: int64(r.full.Interval(now) / time.Second),
 		}},
+		Inherited: w.Inherited, CacheClaim: w.CacheClaim,
 		Layers: []*kopiurv1.MoverSpec{m.Spec.Mover}, FailurePolicy: m.Spec.FailurePolicy, DefaultDeadlineSeconds: deadlineSeconds,
 		Labels: map[string]string{kopiurv1.LabelMaintenance: kopiurv1.LabelValue(m.Name)},
 	})

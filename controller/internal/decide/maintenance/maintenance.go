@@ -42,6 +42,11 @@ type World struct {
 	Allowed    bool
 	// Gates are what the mover needs where it runs.
 	Gates []gates.Verdict
+	// Inherited is whom the mover takes over the user of, nil where of nobody; User what is to be said about it.
+	Inherited *moverjob.Layer
+	User      gates.Verdict
+	// CacheClaim is the claim of a cache that is kept, "" where it goes with the pod.
+	CacheClaim string
 	// Held names who holds the Lease of the store, "" where nobody else does.
 	Held string
 	// Turn is that of Job, which is nil where none is under way.

@@ -52,7 +52,7 @@ func Build(w World, t Turn, image moverjob.Images, pull corev1.PullPolicy) (*bat
 		Owner: o, GVK: kopiurv1.GroupVersion.WithKind("RepositoryReplication"), Letter: letter, Attempt: t.Attempt(),
 		Namespace: o.Namespace, Image: image, PullPolicy: pull, Repository: *w.Source, Operation: work.Operation{Replicate: op},
 		Peer:   &moverjob.Peer{Side: moverjob.Destination, Repository: store, Store: true, OwnThrottle: from, Throttle: to},
-		Layers: []*kopiurv1.MoverSpec{o.Spec.Mover},
+		Layers: []*kopiurv1.MoverSpec{o.Spec.Mover}, CacheClaim: w.CacheClaim,
 		Labels: map[string]string{kopiurv1.LabelReplication: kopiurv1.LabelValue(o.Name)},
 	})
 	if err != nil {

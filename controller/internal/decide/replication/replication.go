@@ -49,6 +49,8 @@ type World struct {
 	Outcome moverjob.Outcome
 	Tail    moverjob.Tail
 	Proof   Proof
+	// CacheClaim is the claim of a cache that is kept from copy to copy, "" where it goes with the pod.
+	CacheClaim string
 	// Beside is what is at work at the destination that is neither of these Jobs, as a sentence; "" where nothing is.
 	Beside string
 }

@@ -64,7 +64,7 @@ func Build(w World, t kopiurv1.SnapshotReplicationTurn) (*batchv1.Job, error) {
 	job, err := moverjob.Build(moverjob.Request{
 		Owner: o, GVK: kopiurv1.GroupVersion.WithKind("SnapshotReplication"), Letter: letter, Attempt: attempt(t), Namespace: o.Namespace,
 		Image: w.Image, PullPolicy: w.PullPolicy, Repository: *w.Source, Peer: peer,
-		Operation: work.Operation{Migrate: m}, Layers: []*kopiurv1.MoverSpec{o.Spec.Mover}, DefaultDeadlineSeconds: deadlineSeconds,
+		Operation: work.Operation{Migrate: m}, Layers: []*kopiurv1.MoverSpec{o.Spec.Mover}, CacheClaim: w.CacheClaim, DefaultDeadlineSeconds: deadlineSeconds,
 		Labels: map[string]string{kopiurv1.LabelReplication: kopiurv1.LabelValue(o.Name)},
 	})
 	if err != nil {

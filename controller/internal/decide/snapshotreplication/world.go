@@ -18,6 +18,8 @@ import (
 type World struct {
 	// Replication as it was read. It is not changed.
 	Replication *kopiurv1.SnapshotReplication
+	// CacheClaim is the claim of a cache that is kept from run to run, "" where it goes with the pod.
+	CacheClaim string
 	// Source and Destination; nil where they do not exist.
 	Source, Destination *moverjob.Repository
 	// CredentialVersion of both sides, "" while something is missing.
