@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	"github.com/kopiur/kopiur/e2e/framework"
@@ -83,6 +85,7 @@ func TestReplication(t *testing.T) {
 	repl.Spec.Destination = framework.OnClaim("mirror")
 	repl.Spec.Schedule = kopiurv1.CronSpec{Cron: "0 5 1 1 *"}
 	repl.Spec.Verify = &kopiurv1.ReplicationVerify{Schedule: kopiurv1.CronSpec{Cron: "* * * * *"}, VerifyFilesPercent: 100}
+	repl.Spec.Mover = &kopiurv1.MoverSpec{Cache: &kopiurv1.CacheSpec{Mode: kopiurv1.CachePersistent, Capacity: "1Gi", StorageClassName: framework.ClassImmediate}}
 	e.Create(t, repl)
 	e.WaitCondition(t, repl, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonReplicationScheduled)
 	code, stdout, stderr := kopiurctl(t, ns, "replication", "run", "mirror", "--wait", "--timeout", "3m")
@@ -91,7 +94,9 @@ func TestReplication(t *testing.T) {
 	e.WaitCondition(t, repl, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonReplicated)
 	assert.Positive(t, *repl.Status.LastReplicatedBlobs)
 	assert.Equal(t, *repl.Status.BlobsTotal, *repl.Status.LastReplicatedBlobs, "the first copy has everything to do")
+	cache := keptCache(t, e, repl)
 	proveCopy(t, e, repl)
+	assert.Equal(t, cache, keptCache(t, e, repl), "it was made once")
 
 	// The original goes, and its copy is a repository.
 	copied := framework.Repository(ns, "copy", framework.OnClaim("mirror"))
@@ -135,4 +140,19 @@ func proveCopy(t *testing.T, e *framework.Env, repl *kopiurv1.RepositoryReplicat
 	code, _, stderr := kopiurctl(t, ns, "replication", "run", repl.Name, "--wait", "--timeout", "3m")
 	require.Zero(t, code, stderr)
 	e.WaitCondition(t, repl, kopiurv1.ConditionVerified, metav1.ConditionTrue, kopiurv1.ReasonVerified)
+}
+
+// keptCache is the UID of the claim in which an object keeps its movers' cache; a mover has had it if it is bound.
+func keptCache(t *testing.T, e *framework.Env, owner client.Object) types.UID {
+	t.Helper()
+	var list corev1.PersistentVolumeClaimList
+	require.NoError(t, e.Client.List(t.Context(), &list, client.InNamespace(owner.GetNamespace())))
+	for i := range list.Items {
+		if claim := &list.Items[i]; metav1.IsControlledBy(claim, owner) {
+			assert.Equal(t, corev1.ClaimBound, claim.Status.Phase)
+			return claim.UID
+		}
+	}
+	require.Fail(t, "no claim is kept for "+owner.GetName())
+	return ""
 }
