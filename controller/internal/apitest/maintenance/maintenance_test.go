@@ -251,7 +251,11 @@ func TestWhoHoldsTheLease(t *testing.T) {
 	l.Create(r)
 	first := l.StartController(l.clock.Decisions)
 	l.until(l.child, kopiurv1.ConditionReady, metav1.ConditionTrue, kopiurv1.ReasonMaintenanceScheduled)
-	l.Get(r)
+	// The Maintenance rests before anybody knows which store it is; the Lease is named after that.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		l.GetC(c, r)
+		require.NotEmpty(c, r.Status.UniqueID)
+	}, testenv.Wait, testenv.Tick)
 	other := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: decide.LeaseName(r.Status.UniqueID)}}
 	other.Spec.HolderIdentity = new(l.Namespace + "/m-other")
 	other.Spec.RenewTime = new(metav1.NewMicroTime(l.clock.Now()))
