@@ -65,7 +65,7 @@ type download struct {
 	result      Result
 }
 
-// From reads the archive to its end. Its error, at the end too, means that nothing was put anywhere.
+// From reads the archive to its end. An error of the archive, at its end too, means that nothing was put anywhere.
 func From(archive io.Reader, p Place) (Result, error) {
 	t := tar.NewReader(archive)
 	first, err := t.Next()
@@ -251,14 +251,36 @@ func (d *download) check() error {
 	return nil
 }
 
+// name gives a complete file or link its name. A rename would replace what somebody has put there since the last look, so
+// unless that is wanted it is a hard link, which is refused then. Where a file system has none, it looks once more.
+func (d *download) name(e entry, at string) error {
+	from := filepath.Join(d.temp, e.rel)
+	if !d.force {
+		err := d.base.Link(from, at)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, fs.ErrExist):
+			return fmt.Errorf("%s %w", filepath.Join(d.at, at), ErrExists)
+		}
+		if err := d.free(e); err != nil {
+			return err
+		}
+	}
+	if err := d.base.Rename(from, at); err != nil {
+		return fmt.Errorf("put %s in its place: %w", e.rel, err)
+	}
+	return nil
+}
+
 // put gives each entry its name. Folders get modes and times last: one may be read-only, and each file changes its time.
 func (d *download) put() error {
 	var made []entry
 	for _, e := range d.entries {
 		at := filepath.Join(d.place, e.rel)
 		if e.kind != tar.TypeDir {
-			if err := d.base.Rename(filepath.Join(d.temp, e.rel), at); err != nil {
-				return fmt.Errorf("put %s in its place: %w", e.rel, err)
+			if err := d.name(e, at); err != nil {
+				return err
 			}
 			continue
 		}
