@@ -154,17 +154,9 @@ func (r *Reconciler) readPages(ctx context.Context, s subject, w *world) {
 
 // askedFor is what a connect Job was to list.
 func askedFor(job *batchv1.Job) (work.Catalog, bool) {
-	for _, c := range job.Spec.Template.Spec.Containers {
-		for _, e := range c.Env {
-			if c.Name != moverjob.Container || e.Name != work.EnvSpec {
-				continue
-			}
-			spec, err := work.DecodeSpec(e.Value)
-			if err != nil || spec.Operation.Bootstrap == nil || spec.Operation.Bootstrap.Catalog == nil {
-				return work.Catalog{}, false
-			}
-			return *spec.Operation.Bootstrap.Catalog, true
-		}
+	spec := moverjob.Told(job)
+	if spec == nil || spec.Operation.Bootstrap == nil || spec.Operation.Bootstrap.Catalog == nil {
+		return work.Catalog{}, false
 	}
-	return work.Catalog{}, false
+	return *spec.Operation.Bootstrap.Catalog, true
 }

@@ -387,7 +387,7 @@ func (r *Reconciler) previous(ctx context.Context, obj *kopiurv1.Snapshot, id ko
 
 // identityOf is what the Job was told, not what the policy says by now: that is where the data lies.
 func identityOf(s *scope) kopiurv1.Identity {
-	if id, ok := specIdentity(s.plan.Job.Spec.Template.Spec); ok {
+	if id, ok := filedUnder(moverjob.Told(s.plan.Job)); ok {
 		return id
 	}
 	if s.w.Policy != nil && s.w.Repository != nil {

@@ -211,40 +211,29 @@ func learn(rm *removal) {
 	st, res := &rm.obj.Status, rm.w.Run.Stored
 	st.Snapshot = &kopiurv1.StoredSnapshot{KopiaSnapshotID: res.SnapshotID, Description: rm.obj.Spec.Description}
 	for i := range rm.pods {
-		if id, ok := specIdentity(rm.pods[i].Spec); ok {
+		if id, ok := filedUnder(moverjob.ToldPod(rm.pods[i].Spec)); ok {
 			st.Snapshot.Identity = id
 		}
 	}
-	if rm.job != nil {
-		if id, ok := specIdentity(rm.job.Spec.Template.Spec); ok {
-			st.Snapshot.Identity = id
-		}
+	if id, ok := filedUnder(moverjob.Told(rm.job)); ok {
+		st.Snapshot.Identity = id
 	}
 	st.Timing = &kopiurv1.Timing{StartTime: plan.Stamp(res.StartTime), EndTime: plan.Stamp(res.EndTime)}
 }
 
-// specIdentity is what a mover was told to file its snapshot under.
-func specIdentity(pod corev1.PodSpec) (kopiurv1.Identity, bool) {
-	for _, c := range pod.Containers {
-		for _, e := range c.Env {
-			if c.Name != moverjob.Container || e.Name != work.EnvSpec {
-				continue
-			}
-			spec, err := work.DecodeSpec(e.Value)
-			if err != nil {
-				continue
-			}
-			var id work.Identity
-			switch op := spec.Operation; {
-			case op.Snapshot != nil:
-				id = op.Snapshot.Identity
-			case op.StreamSnapshot != nil:
-				id = op.StreamSnapshot.Identity
-			default:
-				continue
-			}
-			return kopiurv1.Identity{Username: id.Username, Hostname: id.Hostname, SourcePath: id.Path}, true
-		}
+// filedUnder is what a mover was told to file its snapshot under.
+func filedUnder(spec *work.Spec) (kopiurv1.Identity, bool) {
+	if spec == nil {
+		return kopiurv1.Identity{}, false
 	}
-	return kopiurv1.Identity{}, false
+	var id work.Identity
+	switch op := spec.Operation; {
+	case op.Snapshot != nil:
+		id = op.Snapshot.Identity
+	case op.StreamSnapshot != nil:
+		id = op.StreamSnapshot.Identity
+	default:
+		return kopiurv1.Identity{}, false
+	}
+	return kopiurv1.Identity{Username: id.Username, Hostname: id.Hostname, SourcePath: id.Path}, true
 }

@@ -76,7 +76,7 @@ func (d *decision) asks(job *batchv1.Job) bool {
 	if q == nil || ref == nil {
 		return false
 	}
-	spec := told(job)
+	spec := moverjob.Told(job)
 	return spec != nil && spec.Repository.Name == ref.String() && reflect.DeepEqual(spec.Operation.Resolve, q)
 }
 

@@ -115,7 +115,7 @@ func wroteInto(job *batchv1.Job) string {
 // otherwise reports whether a Job was told to restore something else than the spec names by now, or to somewhere else: what
 // was done, and what is to be.
 func (d *decision) otherwise() (done, now string, other bool) {
-	spec := told(d.Job)
+	spec := moverjob.Told(d.Job)
 	if spec == nil {
 		return "", "", false
 	}
@@ -133,25 +133,6 @@ func (d *decision) otherwise() (done, now string, other bool) {
 	default:
 		return "", "", false
 	}
-}
-
-// told is what a Job's mover was told to do, nil where that cannot be read.
-func told(job *batchv1.Job) *work.Spec {
-	if job == nil {
-		return nil
-	}
-	for _, c := range job.Spec.Template.Spec.Containers {
-		for _, e := range c.Env {
-			if e.Name != work.EnvSpec {
-				continue
-			}
-			if spec, err := work.DecodeSpec(e.Value); err == nil {
-				return &spec
-			}
-			return nil
-		}
-	}
-	return nil
 }
 
 // edited reports whether the Job was made from another spec than that of now. The Job itself knows best.

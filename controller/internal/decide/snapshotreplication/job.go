@@ -85,26 +85,18 @@ type Terms struct {
 
 // TermsOf a Job.
 func TermsOf(job *batchv1.Job) *Terms {
-	for _, c := range job.Spec.Template.Spec.Containers {
-		for _, e := range c.Env {
-			if e.Name != work.EnvSpec {
-				continue
-			}
-			spec, err := work.DecodeSpec(e.Value)
-			if err != nil || spec.Operation.Migrate == nil {
-				return nil
-			}
-			return &Terms{From: spec.Repository.Name, To: spec.Operation.Migrate.Destination.Name, Selection: spec.Operation.Migrate.Selection}
-		}
+	spec := moverjob.Told(job)
+	if spec == nil || spec.Operation.Migrate == nil {
+		return nil
 	}
-	return nil
+	return &Terms{From: spec.Repository.Name, To: spec.Operation.Migrate.Destination.Name, Selection: spec.Operation.Migrate.Selection}
 }
 
 // edited reports whether the Job was made from another spec than that of now, or from nobody knows which.
 func (d *decision) edited() bool {
 	o := d.Replication
 	now := &Terms{From: o.Spec.SourceRef.In(o.Namespace).String(), To: o.Spec.DestinationRef.In(o.Namespace).String(), Selection: Selection(o)}
-	return d.Job == nil || !reflect.DeepEqual(TermsOf(d.Job), now)
+	return !reflect.DeepEqual(TermsOf(d.Job), now)
 }
 
 // Selection is spec.selection as a mover is told it.
