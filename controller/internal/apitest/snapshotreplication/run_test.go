@@ -244,6 +244,12 @@ func TestAMissingSecretIsWaitedFor(t *testing.T) {
 	l.Change(away, func() {
 		away.Spec.Backend.S3.Auth = &kopiurv1.BackendAuth{SecretRef: &kopiurv1.SecretRef{Name: "keys"}}
 	})
+	// A run that is asked for before anybody has looked at the edit is made as things stood.
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		l.GetC(c, away)
+		ready := testenv.Condition(away.Status.Conditions, kopiurv1.ConditionReady)
+		require.Equal(c, metav1.ConditionFalse, ready.Status, ready.Reason)
+	}, testenv.Wait, testenv.Tick)
 	l.Annotate(l.repl, kopiurv1.AnnotationRunRequested, second)
 	l.status(func(c *assert.CollectT, st kopiurv1.SnapshotReplicationStatus) {
 		// The repository waits for the same Secret.
