@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
+	"github.com/kopiur/kopiur/controller/internal/loop"
+	"github.com/kopiur/kopiur/controller/internal/moverjob"
 )
 
 // lag is how long a claim that was given out counts as used although no mover is seen to use it: several ask at the same
@@ -67,6 +69,15 @@ func (l *Ledger) Take(ctx context.Context, c client.Reader, w Wish, who types.UI
 		l.given[key] = holder{uid: who, until: now.Add(lag)}
 	}
 	return v, nil
+}
+
+// KeepFor is Keep for the mover of an object that has no policy: the zero Verdict where no cache is to be kept.
+func (l *Ledger) KeepFor(ctx context.Context, c client.Client, o client.Object, repo moverjob.Repository, mover *kopiurv1.MoverSpec, now time.Time) (Verdict, error) {
+	cache := moverjob.KeepsCache(repo, mover)
+	if cache == nil {
+		return Verdict{}, nil
+	}
+	return l.Keep(ctx, c, OfObject(o, loop.GVKOf(o), repo, *cache), o.GetUID(), now)
 }
 
 // Keep asks for a claim for one mover and makes it where there is none. A claim that exists and is not in the cache yet is

@@ -16,7 +16,6 @@ import (
 
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/maintenance"
-	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
 	"github.com/kopiur/kopiur/controller/internal/projection"
@@ -75,7 +74,7 @@ func holder(job *batchv1.Job) string { return job.Namespace + "/" + job.Name }
 // start takes the Lease of the store and makes the Job. Both names follow from the turn: what was made and not recorded is
 // found again.
 func (r *Reconciler) start(ctx context.Context, p *loop.Patcher, w decide.World, plan decide.Plan) error {
-	cache, err := r.keepCache(ctx, w)
+	cache, err := r.caches.KeepFor(ctx, r.Client, w.Maintenance, *w.Repository, w.Maintenance.Spec.Mover, r.Clock.Now())
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
@@ -130,17 +129,6 @@ func (r *Reconciler) start(ctx context.Context, p *loop.Patcher, w decide.World,
 	}
 	logf.FromContext(ctx).Info("Maintaining", "repository", w.Repository.Ref.String(), "mode", plan.Start.Mode, "job", name)
 	return nil
-}
-
-// keepCache asks for the claim of a cache that is kept from one run to the next, where one is wished for.
-func (r *Reconciler) keepCache(ctx context.Context, w decide.World) (keptcache.Verdict, error) {
-	m := w.Maintenance
-	c := moverjob.KeepsCache(*w.Repository, m.Spec.Mover)
-	if c == nil {
-		return keptcache.Verdict{}, nil
-	}
-	wish := keptcache.OfObject(m, loop.GVKOf(m), *w.Repository, *c)
-	return r.caches.Keep(ctx, r.Client, wish, m.UID, r.Clock.Now()) //nolint:wrapcheck // says what it did
 }
 
 // giveWay takes a Job back whose store somebody else holds the Lease of.

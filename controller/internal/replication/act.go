@@ -17,7 +17,6 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/replication"
 	"github.com/kopiur/kopiur/controller/internal/decide/verify"
-	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/metrics"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -78,7 +77,7 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, p
 
 // start makes the Job. Its name follows from the turn: one that was made and not recorded is found again.
 func (r *Reconciler) start(ctx context.Context, p *loop.Patcher, w decide.World, t decide.Turn) error {
-	cache, err := r.keepCache(ctx, w)
+	cache, err := r.caches.KeepFor(ctx, r.Client, w.Replication, *w.Source, w.Replication.Spec.Mover, r.Clock.Now())
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
@@ -115,17 +114,6 @@ func (r *Reconciler) start(ctx context.Context, p *loop.Patcher, w decide.World,
 	}
 	logf.FromContext(ctx).Info("Copying", "repository", w.Source.Ref.String(), "job", name)
 	return nil
-}
-
-// keepCache asks for the claim of a cache that is kept from one copy to the next, where one is wished for.
-func (r *Reconciler) keepCache(ctx context.Context, w decide.World) (keptcache.Verdict, error) {
-	o := w.Replication
-	c := moverjob.KeepsCache(*w.Source, o.Spec.Mover)
-	if c == nil {
-		return keptcache.Verdict{}, nil
-	}
-	wish := keptcache.OfObject(o, loop.GVKOf(o), *w.Source, *c)
-	return r.caches.Keep(ctx, r.Client, wish, o.UID, r.Clock.Now()) //nolint:wrapcheck // says what it did
 }
 
 // let lets go of the Jobs of earlier turns, whose outcome is in the stored status.

@@ -17,7 +17,6 @@ import (
 	kopiurv1 "github.com/kopiur/kopiur/apis/v1alpha1"
 	decide "github.com/kopiur/kopiur/controller/internal/decide/snapshotreplication"
 	"github.com/kopiur/kopiur/controller/internal/gates"
-	"github.com/kopiur/kopiur/controller/internal/keptcache"
 	"github.com/kopiur/kopiur/controller/internal/loop"
 	"github.com/kopiur/kopiur/controller/internal/metrics"
 	"github.com/kopiur/kopiur/controller/internal/moverjob"
@@ -88,11 +87,7 @@ func (r *Reconciler) act(ctx context.Context, p *loop.Patcher, w decide.World, g
 // keepCache gives the Job the cache that is kept from one run to the next, where one is wished for.
 func (r *Reconciler) keepCache(ctx context.Context, p *loop.Patcher, w decide.World, plan *decide.Plan) error {
 	o := w.Replication
-	c := moverjob.KeepsCache(*w.Source, o.Spec.Mover)
-	if c == nil {
-		return nil
-	}
-	v, err := r.caches.Keep(ctx, r.Client, keptcache.OfObject(o, loop.GVKOf(o), *w.Source, *c), o.UID, r.Clock.Now())
+	v, err := r.caches.KeepFor(ctx, r.Client, o, *w.Source, o.Spec.Mover, r.Clock.Now())
 	if err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
